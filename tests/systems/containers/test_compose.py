@@ -66,7 +66,8 @@ def test_services_in_the_order_of_their_starts_and_the_asked_one_last(folder: Pa
     }
     assert web.build
     assert web.build.file == folder / "app/Other"
-    assert web.build.options == ("--build-arg=A=1", "--target=final")
+    assert web.build.options == ("--build-arg=A", "--target=final")
+    assert web.build.variables == {"A": "1"}
     assert web.ports == (3000, 9000)
     assert web.command == ("./server", "--log", "all of it")
     assert web.entrypoint == ("/init", "-v")
@@ -321,7 +322,8 @@ def test_variables_without_a_value_come_from_outside_or_are_named(folder: Path) 
         "environment: {USER_NAME: }}}",
     )
     assert services[0].build
-    assert services[0].build.options == ("--build-arg=USER_NAME=you",)
+    assert services[0].build.options == ("--build-arg=USER_NAME",)
+    assert services[0].build.variables == {"USER_NAME": "you"}
     assert services[0].environment == {"USER_NAME": "you"}
     assert reported == ["compose.yaml: set by nobody, so empty: TAG"]
 
@@ -439,6 +441,47 @@ def test_a_revision_gets_no_variables_of_who_calls(
     (its,) = compose_services([folder / "compose.yaml"], "", "here", print, folder)
     assert "t0ken" not in str(its)
     assert its.environment["B"] == "its"
+
+
+def test_values_of_arguments_stand_in_no_command_line(
+    folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("MINE", "already")
+    (folder / "compose.yaml").write_text(
+        "services: {web: {build: {context: ., args: {TOKEN: s3cret, MINE: other, a-b: x}}}}\n"
+    )
+    (mine,) = compose_services([folder / "compose.yaml"], "", "here", print)
+    assert mine.build
+    assert mine.build.variables == {"TOKEN": "s3cret"}
+    assert mine.build.options == (
+        "--build-arg=TOKEN",
+        "--build-arg=MINE=other",
+        "--build-arg=a-b=x",
+    )
+    (its,) = compose_services([folder / "compose.yaml"], "", "here", print, folder)
+    assert its.build
+    assert its.build.variables == {}, "who wrote it would choose what the engine runs with"
+
+
+def test_a_revision_s_container_exchanges_nothing_that_the_next_start_mounts(
+    folder: Path,
+) -> None:
+    """A link in the place of b/c would lead there, wherever it points."""
+    (folder / "data/b/c").mkdir(parents=True)
+    (folder / "compose.yaml").write_text(
+        "services:\n"
+        "  web: {image: x, volumes: ['./data:/d', './data/b/c:/c'], depends_on: [own, reads]}\n"
+        "  own: {image: x, volumes: ['./data:/d', '/d/b']}\n"
+        "  reads: {image: x, volumes: ['./data:/d:ro']}\n"
+    )
+    its = compose_services([folder / "compose.yaml"], "web", "here", print, folder)
+    volumes = {each.name: each.options for each in its}
+    b, c = (f"--volume={folder}/data/{path}:/d/{path}" for path in ("b", "b/c"))
+    assert volumes["web"][-2:] == (b, c)
+    assert volumes["own"] == ("--volume=/d/b", f"--volume={folder}/data:/d"), "b is hidden there"
+    assert volumes["reads"] == (f"--volume={folder}/data:/d:ro",)
+    mine = compose_services([folder / "compose.yaml"], "web", "here", print)
+    assert b not in {option for each in mine for option in each.options}
 
 
 def test_a_revision_has_what_is_its_own(folder: Path) -> None:

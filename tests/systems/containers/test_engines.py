@@ -10,7 +10,7 @@ import pytest
 from webdyno.core.errors import OperationError, UserError
 from webdyno.systems.containers import choice
 from webdyno.systems.containers.docker import Docker, NoDockerError, docker
-from webdyno.systems.containers.engine import Container, Image, image_of
+from webdyno.systems.containers.engine import Build, Container, Image, image_of
 from webdyno.systems.target import OwnKeys, TargetSpec
 
 WORKS = {"ServerVersion": "28.2", "CPUSet": True, "CgroupDriver": "systemd"}
@@ -115,6 +115,18 @@ def test_docker_comes_first_and_podman_takes_root(
     monkeypatch.setattr(os, "geteuid", lambda: 1000)
     with pytest.raises(OperationError, match=r"systemctl start docker; or call webdyno by sudo"):
         choice.engine_for(spec())
+
+
+def test_a_build_has_the_values_of_its_arguments_in_its_environment(client: Path) -> None:
+    (client / "docker").write_text('#!/bin/sh\necho "$TOKEN for $*" >seen; exit 1\n')
+    (client / "docker").chmod(0o755)
+    build = Build(client / "Dockerfile", client, ("--build-arg=TOKEN",), {"TOKEN": "s3cret"})
+    with pytest.raises(OperationError, match="building web failed with exit code 1"):
+        Docker(SOCKET, "28", takes_groups=False).build("web", build, lambda _: None)
+    value, _, words = (client / "seen").read_text().partition(" for ")
+    assert value == "s3cret"
+    assert "--build-arg=TOKEN" in words
+    assert "s3cret" not in words
 
 
 def test_how_docker_is_to_start_containers() -> None:

@@ -1,9 +1,10 @@
 """Compose files (compose-spec.io): their services, and how each is run as a container."""
 
+import os
 import re
 import shlex
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -26,7 +27,13 @@ from webdyno.systems.containers.compose_relations import (
     health_command,
     in_order,
 )
-from webdyno.systems.containers.compose_rights import mounts_of_files, rights_of, volume_of
+from webdyno.systems.containers.compose_rights import (
+    held_mounts,
+    mounts_of_files,
+    rights_of,
+    volume_of,
+)
+from webdyno.systems.containers.engine import Build
 from webdyno.systems.tables import is_table, long_form, several, table
 
 OPTIONS = {
@@ -91,16 +98,6 @@ class _OptionsForm(RootModel[dict[str, Several]]):
 
 
 @dataclass(frozen=True)
-class Build:
-    """How an image is built."""
-
-    context: Path
-    file: Path
-    options: tuple[str, ...]
-    """For the engine that builds it."""
-
-
-@dataclass(frozen=True)
 class ComposeService:
     """A service of the file."""
 
@@ -159,6 +156,9 @@ def compose_services(
     names = [*(name for name in others if name != front), front]
     awaited = awaits(services, front, f"{place}: {file}")
     built = [_service(name, services, project, awaited, place) for name in names]
+    if within:
+        held = held_mounts({each.name: each.options for each in built})
+        built = [replace(each, options=(*each.options, *held[each.name])) for each in built]
     notes = list(project.notes)
     if excluded := list(_excluded_keys(services)):
         notes.append(f"excluded: {', '.join(excluded)}")
@@ -250,10 +250,18 @@ def _build(keys: object, project: ComposeProject) -> Build:
     form = long_form(keys, "context")
     context = (project.folder / str(form.get("context", "."))).resolve()
     arguments = _with_values(form.get("args"), project.variables)
-    options = [f"--build-arg={name}={value}" for name, value in arguments.items()]
+    # A revision's author knows no secrets of ours, and says nothing of the engine's environment.
+    hidden = {
+        name: value
+        for name, value in arguments.items()
+        if project.within is None and name.isidentifier() and os.environ.get(name, value) == value
+    }
+    given = [name if name in hidden else f"{name}={value}" for name, value in arguments.items()]
+    options = [f"--build-arg={argument}" for argument in given]
     if "target" in form:
         options.append(f"--target={form['target']}")
-    return Build(context, context / str(form.get("dockerfile", "Dockerfile")), tuple(options))
+    file = context / str(form.get("dockerfile", "Dockerfile"))
+    return Build(file, context, tuple(options), hidden)
 
 
 def _environment(keys: Mapping[str, Any], project: ComposeProject, where: str) -> dict[str, str]:

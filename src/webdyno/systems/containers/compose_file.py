@@ -73,6 +73,8 @@ class ComposeProject:
     environment: Mapping[str, str]
     unset: tuple[str, ...]
     """Variables that the files name and nobody sets: they are empty."""
+    within: Path | None
+    """All that its author may reach of this machine, if that isn't who calls."""
 
     @property
     def name(self) -> str:
@@ -133,7 +135,13 @@ def read_compose(files: Sequence[Path], place: str, within: Path | None = None) 
     if not is_table(services):
         raise UserError(f"{place}: {files[0]} has no services, so it is no Compose file")
     return ComposeProject(
-        tuple(together), services, merged, filling.variables, environment, tuple(filling.unset)
+        files=tuple(together),
+        all_services=services,
+        whole=merged,
+        variables=filling.variables,
+        environment=environment,
+        unset=tuple(filling.unset),
+        within=within,
     )
 
 

@@ -1,8 +1,9 @@
 """What a service of a Compose file has of this machine: folders, files, and rights beyond those."""
 
 import re
-from collections.abc import Iterator, Mapping
-from pathlib import Path
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path, PurePosixPath
 from typing import Any
 
 from webdyno.core.errors import UserError
@@ -25,6 +26,9 @@ RESTRICTING = re.compile(r"no-new-privileges([:=]true)?")
 MOUNTED = {"secrets": "/run/secrets/", "configs": "/"}
 """Kinds of files that services name, and where they have them."""
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]*")
+_MOUNT = re.compile(
+    r"--(?:tmpfs=|volume=(?:(?P<source>[^:]*):)?)(?P<target>/[^:]*)(?::(?P<options>.*))?"
+)
 
 
 def rights_of(services: Mapping[str, Any], project: ComposeProject, top: Path) -> Iterator[str]:
@@ -91,10 +95,10 @@ def volume_of(volume: object, folder: Path, where: str) -> str:
     """Return a volume as engines take it; named ones are new, and empty, with each start."""
     text = _volume_text(volume)
     source, colon, rest = text.partition(":")
-    if not colon or not source.startswith((".", "~")):
+    if not colon or not source.startswith((".", "~", "/")):
         return text
     path = (folder / Path(source).expanduser()).resolve()
-    if not path.exists():
+    if not source.startswith("/") and not path.exists():
         raise UserError(f"{where}.volumes: there is no {path}")
     return f"{path}:{rest}"
 
@@ -118,3 +122,57 @@ def _definition(entry: object, kind: str, project: ComposeProject) -> tuple[str,
     """Return the name of a secret or configuration, and its file; empty where it has none."""
     name = str(long_form(entry, "source").get("source", ""))
     return name, str(table(project.whole, kind, name).get("file") or "")
+
+
+@dataclass(frozen=True)
+class _Mount:
+    """What lies at a place in a container."""
+
+    target: PurePosixPath
+    source: Path | None
+    """The folder or file of this machine; None for what begins empty."""
+    is_writable: bool
+
+    def targets_towards(self, inner: Path) -> Iterator[tuple[PurePosixPath, Path]]:
+        """Yield a path within it and the folders on the way there: where they are, and what."""
+        if self.source and self.is_writable and self.source in inner.parents:
+            for path in (inner, *inner.parents):
+                if path == self.source:
+                    return
+                yield self.target / path.relative_to(self.source), path
+
+
+def held_mounts(options: Mapping[str, Sequence[str]]) -> dict[str, list[str]]:
+    """Return further options, by service, that keep each from exchanging what others are given.
+
+    In a volume it could put a link to any folder into the place of one that the next start mounts.
+    What is mounted itself can't be moved away in a container without further rights.
+    """
+    mounts = {name: [*_mounts_in(texts)] for name, texts in options.items()}
+    sources = {mount.source for each in mounts.values() for mount in each if mount.source}
+    held: dict[str, list[str]] = {}
+    for name, its in mounts.items():
+        more = {
+            target: path
+            for mount in its
+            for source in sources
+            for target, path in mount.targets_towards(source)
+            if not any(_hides(other, mount, target) for other in its)
+        }
+        held[name] = [f"--volume={path}:{target}" for target, path in sorted(more.items())]
+    return held
+
+
+def _hides(other: _Mount, mount: _Mount, target: PurePosixPath) -> bool:
+    """Whether what another mount has at a place within one is there instead."""
+    return mount.target in other.target.parents and other.target in (target, *target.parents)
+
+
+def _mounts_in(options: Sequence[str]) -> Iterator[_Mount]:
+    for match in filter(None, map(_MOUNT.fullmatch, options)):
+        source = match["source"] or ""
+        yield _Mount(
+            target=PurePosixPath(match["target"]),
+            source=Path(source) if source.startswith("/") else None,
+            is_writable="ro" not in (match["options"] or "").split(","),
+        )

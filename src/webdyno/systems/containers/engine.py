@@ -49,6 +49,17 @@ class Image:
 
 
 @dataclass(frozen=True)
+class Build:
+    """How an image is built."""
+
+    file: Path
+    context: Path
+    options: Sequence[str] = ()
+    variables: Mapping[str, str] = field(default_factory=dict)
+    """Values of arguments that the options name: everybody can read a command line."""
+
+
+@dataclass(frozen=True)
 class Container:
     """One container of a variant."""
 
@@ -119,9 +130,7 @@ class Engine(ABC):
         done = run([*self.words(), "image", "inspect", "--", name])
         return None if done.returncode else image_of(done.stdout)
 
-    def build(
-        self, name: str, file: Path, context: Path, more: Sequence[str], notify: Notify
-    ) -> Image:
+    def build(self, name: str, build: Build, notify: Notify) -> Image:
         """Build an image, as a child of a warden; raise OperationError with its log's end."""
         notify(f"building {name} …")
         began = time.monotonic()
@@ -130,11 +139,11 @@ class Engine(ABC):
             log, made = workspace.path / "build.log", workspace.path / "image"
             code = testbed.run(
                 [
-                    *(*self.build_words(), "--file", str(file), "--iidfile", str(made)),
-                    *(*more, str(context)),
+                    *(*self.build_words(), "--file", str(build.file), "--iidfile", str(made)),
+                    *(*build.options, str(build.context)),
                 ],
-                cwd=context,
-                env={**os.environ, **self.build_variables(workspace.path)},
+                cwd=build.context,
+                env={**os.environ, **build.variables, **self.build_variables(workspace.path)},
                 log=log,
                 workspace=workspace,
                 within_s=BUILD_WITHIN_S,

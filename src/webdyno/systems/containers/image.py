@@ -19,7 +19,7 @@ from webdyno.systems.containers.compose import (
     compose_services,
 )
 from webdyno.systems.containers.compose_rights import ELSEWHERE
-from webdyno.systems.containers.engine import SCRIPT, Container, Engine, variables_file
+from webdyno.systems.containers.engine import SCRIPT, Build, Container, Engine, variables_file
 from webdyno.systems.repository import Repository
 from webdyno.systems.target import GeneratedService, TargetSpec, verbatim
 
@@ -137,14 +137,13 @@ def _containers(spec: TargetSpec) -> tuple[Engine, list[Container]]:
     engine = engine_for(spec, image=None if source else spec.text)
     if source is None:
         return engine, [Container(WEB, engine.find(spec.text, spec.notify))]
-    return engine, [Container(WEB, engine.build(spec.written, *source, (), spec.notify))]
+    return engine, [Container(WEB, engine.build(spec.written, source, spec.notify))]
 
 
 def _of_service(service: ComposeService, file: str, spec: TargetSpec, engine: Engine) -> Container:
     """Build or find a service's image; raise UserError where its health is awaited but unknown."""
-    if build := service.build:
-        called = f"{service.name} of {file}"
-        image = engine.build(called, build.file, build.context, build.options, spec.notify)
+    if service.build:
+        image = engine.build(f"{service.name} of {file}", service.build, spec.notify)
     else:
         image = engine.find(service.image, spec.notify)
     health = service.health or image.health
@@ -167,17 +166,17 @@ def _of_service(service: ComposeService, file: str, spec: TargetSpec, engine: En
     )
 
 
-def _build_source(spec: TargetSpec) -> tuple[Path, Path] | None:
-    """Return the file that an image is built by, and its folder; None for an image's name."""
+def _build_source(spec: TargetSpec) -> Build | None:
+    """Return how an image is built from a file or folder; None for an image's name."""
     name = spec.text
     path = (spec.folder / name).resolve()
     if path.is_dir() and (name.startswith((".", "/")) or "/" in name or _build_file(path)):
         file = _build_file(path)
         if file is None:
             raise UserError(f"{spec.place}: there is no {' and no '.join(BUILD_FILES)} in {path}")
-        return file, path
+        return Build(file, path)
     if path.is_file():
-        return path, path.parent
+        return Build(path, path.parent)
     if name.startswith((".", "/")):
         raise UserError(f"{spec.place}: there is no file or folder {path}")
     return None
