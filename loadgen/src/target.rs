@@ -114,6 +114,10 @@ impl Target {
         })
     }
 
+    pub fn is_socket(&self) -> bool {
+        self.socket.is_some()
+    }
+
     /// The host without its port.
     pub fn host_name(&self) -> &str {
         host_name(&self.host)

@@ -13,6 +13,7 @@ use crate::order::{
     Arrivals, Goodput, IpVersion, KeepAlive, Load, Loop, Order, Process, Protocol, Request, SCHEMA,
     SlowReaders, Stage, Think, Unit,
 };
+use crate::target::Target;
 
 const DEFAULT_DURATION_S: f64 = 10.0;
 const DEFAULT_TIMEOUT_S: f64 = 5.0;
@@ -206,9 +207,11 @@ fn traffic(file: &Path) -> Result<Vec<Request>, String> {
         let request: Request =
             serde_path_to_error::deserialize(deserializer).map_err(|error| error.to_string())?;
         // Who wrote the file could have requests sent to Docker's.
-        match request.url.starts_with("http+unix:") {
-            true => Err("names a Unix socket; name that on the command line".into()),
-            false => Ok(request),
+        match Target::parse(&request.url) {
+            Ok(target) if target.is_socket() => {
+                Err("names a Unix socket; name that on the command line".into())
+            }
+            _ => Ok(request),
         }
     })?;
     match requests.is_empty() {

@@ -49,6 +49,20 @@ fn a_log_is_replayed_in_order_and_in_time() {
     assert!(result["measured_s"].as_f64() >= Some(0.4975), "{result:#}");
 }
 
+/// Who wrote the file could have requests sent to Docker's.
+#[test]
+fn lines_of_traffic_name_no_socket() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let file = folder.path().join("lines");
+    for scheme in ["http+unix", "HTTP+unix", "http+UNIX"] {
+        let line = format!("{{\"url\": \"{scheme}://%2Frun%2Fdocker.sock/\"}}");
+        std::fs::write(&file, line).expect("a file");
+        let told = output(&["run", "--traffic", &file.display().to_string()]);
+        assert_eq!(told.status.code(), Some(2), "{scheme}");
+        assert!(stderr(&told).contains("names a Unix socket"), "{scheme}: {}", stderr(&told));
+    }
+}
+
 /// Nobody writes into the pipe, and the device has no end.
 #[test]
 fn pipes_and_devices_are_refused() {
