@@ -94,6 +94,17 @@ def test_the_engine_is_built_again_when_other_things_are_in_its_sources(checkout
     assert builds == [1, 1, 2]
 
 
+def test_nobody_elses_settings_decide_how_it_is_built(checkout: Path) -> None:
+    """Cargo looks for them from the folder on that it is called in, also in those above."""
+    for_tests(checkout, installs="true")
+    (checkout / ".dyno/engine").unlink()
+    write_program(checkout / "bin/cargo", f'{CARGO_SAYS}pwd >>"$PROJECT/called"\n')
+    run(checkout, PATH=with_cargo(checkout))
+    words, folder, *_ = (checkout / "called").read_text().splitlines()
+    assert f"--manifest-path {checkout}/loadgen/Cargo.toml" in words
+    assert folder == "/"
+
+
 def test_commands_that_it_prints_have_the_shortest_name(checkout: Path, tmp_path: Path) -> None:
     """Linked as `webdyno` into a folder of the PATH, that; else the path it was called by."""
     pth = checkout / ".venv/lib/python3.11/site-packages/_webdyno.pth"

@@ -34,8 +34,11 @@ class Machine:
         if name == "optuna" and not self.installed:
             raise PackageNotFoundError(name)
 
-    def run(self, words: Sequence[str], *, within_s: float | None) -> CompletedProcess[str]:
+    def run(
+        self, words: Sequence[str], *, within_s: float | None, folder: str
+    ) -> CompletedProcess[str]:
         assert within_s is None
+        assert folder == "/", "uv takes settings of others from where it is called"
         self.ran.append(words)
         self.installed = self.installs
         return CompletedProcess(words, 0 if self.installs else 1, "", "no network")

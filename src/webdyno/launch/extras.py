@@ -38,7 +38,8 @@ def provide_extra(extra: str, purpose: str, caller: Caller) -> None:
             f"{purpose} takes {names}; nothing was installed. Add {caller.spelled('--yes')} to "
             f"have that done, or run\n    {shlex.join(command)}"
         )
-    done = run_program(command, within_s=None)
+    # uv takes settings from the folder that it is called in, and from those above.
+    done = run_program(command, within_s=None, folder="/")
     invalidate_caches()
     if done.returncode or list(_lacking(extra)):
         end = last_lines(done.stdout + done.stderr, SHOWN_LINES)
