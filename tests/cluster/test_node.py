@@ -8,8 +8,11 @@ from contextlib import ExitStack, contextmanager
 from importlib.metadata import version
 from pathlib import Path
 
+import psutil
 import pytest
 
+from ordinary_user import NOBODY, needs_ordinary_user
+from waiting import wait_until
 from webdyno.cluster import node
 from webdyno.cluster.node import StartNode, StopNode
 
@@ -84,6 +87,22 @@ def test_processes_in_its_folder_end_without_the_mark(address: str, tmp_path: Pa
         reported = node.follow_order(StopNode(address=address).model_dump_json().encode())
         assert (reported.ended, reported.killed) == (1, 0)
         assert stays.poll() is None
+
+
+@needs_ordinary_user
+def test_nothing_ends_for_the_mark_of_another_user(address: str) -> None:
+    """He could put it into a session in which root's processes are."""
+    words = ["setpriv", "--reuid", str(NOBODY), "--clear-groups", "sleep", "600"]
+    program = (
+        f"import subprocess; p = subprocess.Popen({words}, env={{{node.MARK!r}: {address!r}}})"
+    )
+    with began(f"{program}; {OBEYS}") as stays:
+        (child,) = psutil.Process(stays.pid).children()
+        wait_until(lambda: child.name() == "sleep")
+        reported = node.follow_order(StopNode(address=address).model_dump_json().encode())
+        assert reported.ended == 0
+        assert stays.poll() is None
+        child.kill()
 
 
 def test_one_node_at_a_time(address: str) -> None:

@@ -10,6 +10,7 @@ from pathlib import Path
 import psutil
 import pytest
 
+from waiting import wait_until
 from webdyno.core.errors import OperationError
 from webdyno.host.children import (
     ending_with_us,
@@ -87,3 +88,16 @@ def test_a_child_ends_with_its_parent() -> None:
         process.kill()
     psutil.wait_procs([child], 10)
     assert not child.is_running() or child.status() == psutil.STATUS_ZOMBIE
+
+
+def test_a_program_that_is_run_ends_with_us(tmp_path: Path) -> None:
+    """Such as a pull of an image, which takes minutes."""
+    file = tmp_path / "pid"
+    line = f"echo $$ >{file}; exec sleep 600"
+    runs = f"run_program({['sh', '-c', line]}, within_s=None)"
+    program = f"from webdyno.host.children import run_program; {runs}"
+    with subprocess.Popen([sys.executable, "-c", program]) as process:
+        wait_until(lambda: file.exists() and bool(file.read_text()))
+        process.kill()
+    pid = int(file.read_text())
+    wait_until(lambda: not psutil.pid_exists(pid) or psutil.Process(pid).status() == "zombie")

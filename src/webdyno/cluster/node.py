@@ -36,6 +36,7 @@ from webdyno.core.base import Model
 from webdyno.core.debug_log import DEBUG_FILE, debug_log
 from webdyno.core.errors import OperationError, UserError
 from webdyno.host.children import python_module, run_program
+from webdyno.host.users import leave_session_keyring
 from webdyno.host.warden import remove_tree
 
 logger = logging.getLogger(__name__)
@@ -308,15 +309,20 @@ def stop_node(address: str) -> NodeAnswer:
 
 
 def _all_of_it(address: str) -> set[psutil.Process]:
-    """Find all that came of a node that was started here, as far as we may look."""
+    """Find all that came of a node that was started here, as far as we may look.
+
+    Others can give their processes our mark, and go to our folder.
+    """
     sessions = dict[psutil.Process, int]()
     marked, in_folder = set[psutil.Process](), set[psutil.Process]()
-    for process in psutil.process_iter():
+    for process in psutil.process_iter(["uids"]):
         if process.pid == os.getpid():
             continue
         place = Path(f"/proc/{process.pid}")
         with suppress(OSError):
             sessions[process] = os.getsid(process.pid)
+        if not process.info["uids"] or process.info["uids"].real != os.geteuid():
+            continue
         with suppress(OSError):
             if f"{MARK}={address}".encode() in (place / "environ").read_bytes().split(b"\0"):
                 marked.add(process)
@@ -394,4 +400,5 @@ def follow_order(order: bytes) -> NodeAnswer:
 
 
 if __name__ == "__main__":
+    leave_session_keyring()  # what the node starts has it, too
     sys.stdout.write(follow_order(sys.stdin.buffer.read()).model_dump_json() + "\n")

@@ -6,9 +6,11 @@ would be imported in place of the library's, as the caller.
 """
 
 import ctypes
+import errno
 import json
 import logging
 import os
+import shutil
 import signal
 import subprocess
 import sys
@@ -90,6 +92,7 @@ def run_program(
     within = "" if within_s is None else f", for {within_s:g} s at most"
     logger.debug("runs %s%s", words_without_secrets(words), within)
     try:
+        _demand_program(str(words[0]), environment)
         done = _run([str(word) for word in words], given, within_s, user, environment, folder)
         logger.debug("%s ended with exit code %d", named, done.returncode)
     except FileNotFoundError:
@@ -101,6 +104,14 @@ def run_program(
     return done
 
 
+def _demand_program(name: str, environment: Mapping[str, str] | None) -> None:
+    """Raise OSError as its start would: what starts it for us can't be told apart from it."""
+    path = None if environment is None else environment.get("PATH")
+    if shutil.which(name, path=path) is None:
+        fault = errno.EACCES if Path(name).exists() else errno.ENOENT
+        raise OSError(fault, os.strerror(fault))
+
+
 def _run(
     words: Sequence[str],
     given: str,
@@ -109,10 +120,13 @@ def _run(
     environment: Mapping[str, str] | None,
     folder: str | Path | None,
 ) -> CompletedProcess[str]:
-    """As `subprocess.run`, and out of reach of our terminal, into which another user could type."""
+    """As `subprocess.run`, out of reach of our terminal, into which another user could type.
+
+    It ends with us, however we do; what it starts itself may not.
+    """
     alone = user is not None
     with subprocess.Popen(
-        words,
+        [*ending_with_us("KILL"), *words],
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,

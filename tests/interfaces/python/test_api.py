@@ -1,5 +1,6 @@
 """What can be asked from Python: the experiments that come of it, and what is refused."""
 
+import os
 import subprocess
 import sys
 from pathlib import Path
@@ -139,3 +140,29 @@ def test_ctrl_c_is_raised_once_it_is_reported_what_is_kept(
     with pytest.raises(KeyboardInterrupt):
         webdyno.compare("nginx", "apache-event", notify=reported.append)
     assert reported[-1].startswith(f"interrupted; every finished slot is kept in {tmp_path}/half")
+
+
+KEYS = """
+import ctypes
+from webdyno.interfaces.python.api import CallOptions, Options
+libc = ctypes.CDLL(None)
+ADD_KEY, KEYCTL, JOIN, SEARCH, SESSION = 248, 250, 1, 10, -3
+libc.syscall(KEYCTL, JOIN, None)
+libc.syscall(ADD_KEY, b"user", b"webdyno-test", b"secret", 6, SESSION)
+def is_there():
+    return libc.syscall(KEYCTL, SEARCH, SESSION, b"user", b"webdyno-test", 0) > 0
+before = is_there()
+CallOptions.of({}, Options)
+print(before, is_there())
+"""
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="needs root, whose keys others would have")
+@pytest.mark.skipif(os.uname().machine != "x86_64", reason="has numbers of x86-64's system calls")
+def test_programs_of_others_have_no_keys_of_root_s_session() -> None:
+    done = subprocess.run(
+        [sys.executable, "-c", KEYS], capture_output=True, text=True, check=True, timeout=60
+    )
+    if done.stdout.startswith("False"):
+        pytest.skip("this sandbox has no keyrings")
+    assert done.stdout == "True False\n"

@@ -29,6 +29,7 @@ from webdyno.core.load import Load
 from webdyno.core.measure import Measure
 from webdyno.core.text import printable
 from webdyno.core.variant import key_parts
+from webdyno.host.users import leave_session_keyring
 from webdyno.interfaces.python.result import Result, result_in
 from webdyno.launch.arrangement import (
     NOTHING_MORE,
@@ -154,6 +155,7 @@ class CallOptions:
             hints = {_keyword_hint(name, known.__annotations__) for name in unknown} - {""}
             what = f"there is no keyword {', '.join(sorted(unknown))}"
             raise TypeError("; ".join([what, *sorted(hints)]))
+        leave_session_keyring()
         caller = _caller(options)
         refuse_reading(options, caller)
         catalogue = Catalogue.load([Path(folder) for folder in several(options.get("catalog", ()))])
