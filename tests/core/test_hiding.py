@@ -4,7 +4,7 @@ import base64
 import html
 import json
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from urllib.parse import quote, quote_plus
 
 import pytest
@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from webdyno.core.errors import OperationError
-from webdyno.core.hiding import HIDDEN, SECRETS, SHORT, hidden, keep_secret
+from webdyno.core.hiding import CUT, HIDDEN, SECRETS, SHORT, Hiding, Span, hidden, keep_secret
 from webdyno.core.text import printable, with_secrets
 
 Way = Callable[[str], str]
@@ -168,3 +168,30 @@ def test_what_is_filled_in_is_hidden_in_messages_and_whatever_is_printed() -> No
     assert hidden(HIDDEN) == HIDDEN
     keep_secret(["hidden"])
     assert hidden(HIDDEN) == HIDDEN
+
+
+def spans_one_by_one(hiding: Hiding, content: bytes) -> Iterator[Span]:
+    """Return what is found where each place is looked at by itself."""
+    start = 0
+    while start < len(content):
+        cut = content.find(CUT, start, start + hiding.longest)
+        if cut < 0:
+            cut = len(content) if len(content) - start < hiding.longest else 0
+        lengths = sorted({len(form) for form in hiding._forms}, reverse=True)
+        span = None
+        if content[start : start + 4] in hiding._beginning:
+            span = hiding._span(content, start, lengths, cut)
+        if span:
+            yield span
+        start = span.end if span else start + 1
+
+
+@given(
+    st.lists(st.text("ab…é", min_size=4, max_size=9), min_size=1, max_size=3),
+    st.lists(st.sampled_from(["a", "b", "…", "é", "aaaa", "abab", "ab…"]), max_size=30),
+)
+def test_each_place_of_a_text_is_looked_at(secrets: list[str], parts: list[str]) -> None:
+    hiding = Hiding()
+    hiding.add(secrets)
+    content = "".join(parts).encode()
+    assert [*hiding._spans(content)] == [*spans_one_by_one(hiding, content)]

@@ -13,7 +13,7 @@ import json
 import re
 from base64 import b64encode
 from bisect import bisect_right
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import suppress
 from functools import reduce
 from typing import NamedTuple
@@ -79,7 +79,8 @@ class Hiding:
         self._in_base64: set[bytes] = set()
         self._beginning: dict[bytes, list[bytes]] = {}
         """Forms by their first four bytes."""
-        self._lengths: dict[bytes, set[int]] = {}
+        self._lengths: dict[bytes, list[int]] = {}
+        """Theirs, the longest first."""
         self._begin: re.Pattern[bytes] | None = None
 
     def add(self, secrets: Iterable[str]) -> None:
@@ -96,7 +97,10 @@ class Hiding:
         self._forms[form] = alone and self._forms.get(form, True)
         first = form[:SHORTEST]
         self._beginning.setdefault(first, []).append(form)
-        self._lengths.setdefault(first, set()).add(len(form))
+        lengths = self._lengths.setdefault(first, [])
+        if len(form) not in lengths:
+            lengths.append(len(form))
+            lengths.sort(reverse=True)
         self.longest = max(self.longest, len(form))
 
     def hidden(self, content: bytes) -> bytes:
@@ -123,36 +127,53 @@ class Hiding:
             layer = decoded.content
 
     def _spans(self, content: bytes) -> Iterator[Span]:
-        search, done = self._beginnings().search, 0
-        while begin := search(content, done):
-            span = self._span(content, begin.start())
-            done = span.end if span else begin.start() + 1
+        # Little is done at each place: a server that knows a secret can write its beginning often.
+        forms, lengths_of, longest = self._forms, self._lengths, self.longest
+        done = cut = behind_cut = 0
+        for begin in self._beginnings().finditer(content):
+            start = begin.start()
+            lengths = lengths_of.get(content[start : start + SHORTEST])
+            if lengths is None or start < done:
+                continue
+            if cut < start or not behind_cut:
+                cut = content.find(CUT, start)
+                behind_cut = cut + len(CUT)
+                if cut < 0:
+                    cut, behind_cut = len(content), len(content) + 1
+            for length in lengths:
+                if content[start : start + length] in forms:
+                    break
+            else:
+                if behind_cut > start + longest:
+                    continue
+            span = self._span(content, start, lengths, cut if behind_cut <= start + longest else 0)
             if span:
+                done = span.end
                 yield span
 
     def _beginnings(self) -> re.Pattern[bytes]:
         """Find where secrets may begin: at bytes with which some do, second and further ones so."""
         if self._begin is None:
             places = [{first[place] for first in self._beginning} for place in range(SHORTEST)]
-            classes = (
-                b"".join(re.escape(bytes([byte])) for byte in sorted(those)) for those in places
+            first, *others = (
+                b"[" + b"".join(re.escape(bytes([byte])) for byte in sorted(those)) + b"]"
+                for those in places
             )
-            self._begin = re.compile(b"".join(b"[" + those + b"]" for those in classes))
+            self._begin = re.compile(first + b"(?=" + b"".join(others) + b")")
         return self._begin
 
-    def _span(self, content: bytes, start: int) -> Span | None:
-        first = content[start : start + SHORTEST]
-        for length in sorted(self._lengths.get(first, ()), reverse=True):
+    def _span(self, content: bytes, start: int, lengths: Sequence[int], cut: int) -> Span | None:
+        for length in lengths:
             form = content[start : start + length]
             span = Span(start, start + length)
             if form in self._forms and self._counts(content, span, form):
                 return self._wide(content, span, form)
-        if first in self._beginning and (end := self._cut_at(content, start)):
-            rest, span = content[start:end], Span(start, end)
+        if cut:
+            rest, span = content[start:cut], Span(start, cut)
             rests = tuple(
                 each for each in (rest, _UNFINISHED.sub(b"", rest)) if len(each) >= SHORTEST
             )
-            for form in self._beginning[first]:
+            for form in self._beginning[content[start : start + SHORTEST]]:
                 if form.startswith(rests) and self._counts(content, span, form):
                     return _whole_letters(content, span)
         return None
@@ -171,13 +192,6 @@ class Hiding:
         before = span.start and _BASE64.match(content, span.start - 1)
         after = _BASE64.match(content, span.end)
         return Span(span.start - bool(before), span.end + bool(after))
-
-    def _cut_at(self, content: bytes, start: int) -> int | None:
-        """Return where a text that may begin a secret ends before it does."""
-        cut = content.find(CUT, start, start + self.longest)
-        if cut >= 0:
-            return cut
-        return len(content) if len(content) - start < self.longest else None
 
 
 def _whole_letters(content: bytes, span: Span) -> Span:
