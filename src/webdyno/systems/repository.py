@@ -186,6 +186,10 @@ class Repository:
     def _is_commit(self, name: str) -> bool:
         return not self._git("cat-file", "-e", f"{name}^{{commit}}").returncode
 
+    def file_of(self, revision: Revision, path: Path) -> str:
+        """Return the text of a file, by its path from the top; empty where a revision lacks it."""
+        return self._git("cat-file", "blob", f"{revision.commit}:{path}").stdout
+
     def branches(self) -> list[str]:
         return self._git("for-each-ref", "--format=%(refname:short)", "refs/heads").stdout.split()
 

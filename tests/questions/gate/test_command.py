@@ -15,9 +15,10 @@ from webdyno.core.experiment import Experiment
 from webdyno.interfaces.cli import run_command_line
 from webdyno.interfaces.cli.flags import RunFlags
 from webdyno.interfaces.cli.progress import at_terminal
-from webdyno.questions.gate.experiment import tolerances
+from webdyno.questions.gate.experiment import Files, tolerances
 from webdyno.questions.gate.settings import GateSettings
 from webdyno.systems.changes import nothing_to_measure
+from webdyno.systems.project import Project
 from webdyno.systems.repository import Repository
 
 CALLER = at_terminal(RunFlags())
@@ -317,6 +318,25 @@ def test_limits_in_webdyno_toml_hold_unless_flags_name_others(
     by_file, by_flag = map(limits_in, wanted)
     assert by_file == {"server_cpu_us": 0.2}
     assert by_flag == pytest.approx({"latency_p99_us": 0.1})
+
+
+def test_rules_that_the_baseline_does_not_have_are_told_from_another_program(
+    repository: Path,
+) -> None:
+    """A branch could give itself limits that it keeps."""
+    file = repository / "webdyno.toml"
+    limits = '[gate.worse_than]\nserver_cpu_us = "{}%"\n'
+    there = Repository.around(repository, "here")
+    for text, differ in (
+        (f'[app]\nstart = "x"\n{limits.format(5)}', True),
+        (f'[app]\nstart = "y"\n{limits.format(5)}', False),
+        (f'[app]\nstart = "y"\n{limits.format(900)}', True),
+    ):
+        base = Files(there, there.revision("HEAD", "here"))
+        file.write_text(text)
+        assert (project := Project.around(repository))
+        assert base.rules_differ(project) is differ
+        commit(repository)
 
 
 @pytest.mark.usefixtures("repository")

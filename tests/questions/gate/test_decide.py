@@ -230,3 +230,10 @@ def test_points_share_the_error_rate() -> None:
     )
     gates = [plan.experiment.asks_as(GateSettings) for plan in plan_points(many)]
     assert [gate.endpoints for gate in gates] == [2, 2]
+
+
+def test_limits_of_a_branch_s_own_stand_with_the_answer() -> None:
+    run = gate_run(SimulatedVariant())
+    assert judged(run).notes == []
+    (note,) = judged(run.asking(GateSettings(rules_differ=True))).notes
+    assert "the baseline's own webdyno.toml has other limits" in note

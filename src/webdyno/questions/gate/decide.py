@@ -38,6 +38,7 @@ from webdyno.questions.gate.claims import (
 from webdyno.questions.gate.growth import growth_at
 from webdyno.questions.gate.notes import (
     FEWEST_ROUNDS,
+    OTHER_RULES,
     differing,
     endpoint_of,
     fixes,
@@ -198,6 +199,7 @@ class GateQuestion(Question):
         claims = [each.reported(among) for each in judged]
         answer = gate_answer([claim.answer for claim in claims])
         notes = [
+            *([OTHER_RULES] if self._settings.rules_differ else []),
             *differing(seen.claims, among),
             *_notes_on_validity(seen, judged, answer),
             *statement_notes(run),

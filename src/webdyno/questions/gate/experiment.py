@@ -5,6 +5,7 @@ Two revisions of a repository, and how much worse one of them may be.
 
 import re
 import shlex
+import tomllib
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -231,6 +232,20 @@ class Files:
     repository: "Repository"
     revision: "Revision"
 
+    def rules_differ(self, project: "Project") -> bool:
+        """Whether its own file says of anything but its program what the project's doesn't."""
+        from webdyno.systems.project import APP
+
+        file = project.file.path.resolve()
+        if not file.is_relative_to(self.repository.top):
+            return False
+        written = self.repository.file_of(self.revision, file.relative_to(self.repository.top))
+        try:
+            own = tomllib.loads(written)
+        except ValueError:
+            return True
+        return {**own, APP: None} != {**project.file.data, APP: None}
+
 
 def _variant(asked: str, flag: str, catalogue: Catalogue, caller: Caller) -> _Variant:
     from webdyno.systems.kinds import is_own
@@ -294,6 +309,7 @@ def _experiment(
             "head": new.name,
             "confirm": asked.confirm,
             "commits": old.commits_to(new),
+            "rules_differ": bool(project and old.files and old.files.rules_differ(project)),
             "repeat": repeat_command(
                 [("--base", old.again), ("--head", new.again)],
                 asked.fail_if,

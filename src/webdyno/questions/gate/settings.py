@@ -40,6 +40,9 @@ class GateSettings(QuestionSettings):
     """Whether what fails has to fail once more, from fresh builds."""
     commits: OneLine = ""
     """The commits between both; only kept with the run."""
+    rules_differ: bool = False
+    """Whether the baseline's own `webdyno.toml` has other limits, requests or the like; only kept
+    with the run."""
     repeat: OneLine = ""
     """What was typed; only kept with the run."""
     endpoints: Annotated[int, Field(ge=1, le=1_000)] = 1
