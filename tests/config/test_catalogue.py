@@ -136,6 +136,10 @@ def test_a_service_is_started_by_something(tmp_path: Path) -> None:
         ('services.lock.service = "redis"', r":3: 'lock' is no name for a role"),
         ('environment."A B" = "c"', r":3: 'A B' is no name of a variable"),
         ('setup = [["a\\u0000b"]]', r":3: there is a NUL byte"),
+        ('requests = [{ path = "/", body_file = "/etc/passwd" }]', r":3: '/etc/passwd' should be"),
+        ('requests = [{ path = "/", body_file = "../key" }]', r":3: '\.\./key' should be a path"),
+        ('requests = [{ headers.X = "${env:TOKEN}" }]', r".*\$\{env:TOKEN\}: a site sends no"),
+        ('suggests.load.headers.X = "${env:TOKEN}"', r".*\$\{env:TOKEN\}: a site sends no"),
     ],
 )
 def test_nothing_of_a_site_leads_out_of_its_folder(tmp_path: Path, line: str, says: str) -> None:

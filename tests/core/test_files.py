@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from webdyno.core.errors import OperationError, UserError
-from webdyno.core.files import replacing, write_whole
+from webdyno.core.files import is_others_to_change, part_of_others, replacing, write_whole
 from webdyno.core.given import read_named
 
 
@@ -38,3 +38,12 @@ def test_what_can_not_be_read_is_named_after_its_place(tmp_path: Path) -> None:
     ):
         with pytest.raises(UserError, match=said):
             read_named(tmp_path / name, 4, "a.toml:3")
+
+
+def test_whose_a_file_is_that_is_not_there_nobody_knows(tmp_path: Path) -> None:
+    """He could take it away while that is asked, and bring it back."""
+    (tmp_path / "circle").symlink_to("circle")
+    for name in ("gone", "circle"):
+        with pytest.raises(OSError, match=name):
+            part_of_others(tmp_path / name)
+    assert is_others_to_change(tmp_path / "gone")

@@ -236,6 +236,24 @@ def test_an_experiment_of_a_catalogue_runs_nothing_unasked(
     agree_to_foreign(parts, caller())  # a file that you name yourself
 
 
+@pytest.mark.usefixtures("answers")
+def test_an_experiment_of_a_copied_run_builds_and_sends_nothing_unasked(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """As docs/reference/run-folder.md has it; whoever began the run wrote its file."""
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "copy/catalog/stacks").mkdir(parents=True)
+    for system, more, said in (
+        ("rev:HEAD", "", "built before you are asked"),
+        ("nginx", 'load.headers.X = "${env:HOME}"', "is a variable of your environment"),
+    ):
+        written = OF_A_CATALOGUE.format(system=system).replace("cmd:touch ran", system)
+        (tmp_path / "copy/experiment.toml").write_text(f"{more}{written}")
+        words = ["run", "copy/experiment.toml", "--catalog", "copy/catalog", "--full", "-o", "out"]
+        assert run_command_line(words) == Exit.USER_ERROR
+        assert said in capsys.readouterr().err
+
+
 @pytest.mark.parametrize("answer", ["y", "n"])
 def test_a_person_is_asked(
     tmp_path: Path, answers: pytest.MonkeyPatch, answer: str, capsys: pytest.CaptureFixture[str]
@@ -369,27 +387,21 @@ def test_another_one_s_program_gets_variables_of_root_s_by_a_yes(
         os.chown(mine.folder, 0, 0)
 
 
-@pytest.mark.skipif(os.geteuid() != 0, reason="needs root, to give files to others")
-def test_what_others_may_change_is_asked_about_in_each_process(
-    tmp_path: Path, answers: pytest.MonkeyPatch
-) -> None:
-    """As `./server` in a folder of whose run you copied."""
-    answers.delenv("SUDO_UID", raising=False)
+@pytest.mark.usefixtures("answers")
+def test_commands_of_others_are_asked_about_in_each_process(tmp_path: Path) -> None:
+    """`./server` of a copied run or catalog may be another program by then."""
     its = own(tmp_path).stack("mine")
     (theirs := tmp_path / "theirs").mkdir()
-    owned = Own(written="cmd:x", folder=str(theirs))
-    stack = with_service(its, own=owned)
-    for owner, asked_again in ((0, False), (12345, True)):
-        os.chown(theirs, owner, owner)
-        parts = foreign_parts([stack], [])
-        agree_to_foreign(parts, caller(yes=True))
+    stack = with_service(its, own=Own(written="cmd:x", folder=str(theirs)))
+    parts = foreign_parts([stack], [])
+    agree_to_foreign(parts, caller(yes=True))
+    agree_to_foreign(parts, caller())
+    consent._AGREED.clear()  # as in another process
+    with pytest.raises(UserError, match=rf"in {theirs}\)"):
         agree_to_foreign(parts, caller())
-        consent._AGREED.clear()  # as in another process
-        if asked_again:
-            with pytest.raises(UserError, match=rf"in {theirs}\)"):
-                agree_to_foreign(parts, caller())
-        else:
-            agree_to_foreign(parts, caller())
+    agree_to_own([stack], [], caller())
+    consent._AGREED.clear()
+    agree_to_foreign(parts, caller())
 
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="needs root, as whom others would run")

@@ -66,6 +66,16 @@ def test_logs_and_versions_are_no_configuration(folder: Path) -> None:
     assert [*files_of(folder, view.points[0], "nginx")] == ["nginx/nginx.conf"]
 
 
+def test_variables_of_containers_are_shown_nowhere(folder: Path) -> None:
+    """Compose takes passwords from files of mode 600; reports are for everybody."""
+    for number, variant in enumerate(("nginx", "apache-event")):
+        place = round_path(folder, 0, 2) / variant_folder(variant) / "nginx"
+        (place / "web.env").write_text(f"DB_PASSWORD=correct-horse\nWORKERS={number}\n")
+    view = runs.seen(comparisons.decided())
+    assert "-worker_processes" in (page := html_page(folder, view))
+    assert "correct-horse" not in page
+
+
 def test_only_files_that_both_have_are_compared() -> None:
     assert [*file_differences("a", {"x/x.conf": "1"}, "b", {"y/y.conf": "2"})] == []
     assert [

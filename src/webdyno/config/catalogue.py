@@ -26,6 +26,7 @@ from webdyno.core.files import (
     everything_below,
     is_others_to_change,
     part_of_others,
+    reading,
 )
 from webdyno.core.registry import STACKS, load_extensions
 from webdyno.core.run import EXPERIMENT_FILE
@@ -91,7 +92,9 @@ class Catalogue:
             return _choose(self.experiments, "experiment", name_or_file)
         file = Path(name_or_file)
         # Who owns a folder on the way there decides what is found, and what runs next to it.
-        if part := part_of_others(file):
+        with reading(file):
+            part = part_of_others(file)
+        if part:
             raise UserError(
                 f"{file}: {part} is somebody else's, and says what is run and read: copy the file "
                 "to a folder of yours"

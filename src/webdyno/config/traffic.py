@@ -31,7 +31,7 @@ from webdyno.config.requests import (
     with_body,
 )
 from webdyno.core.errors import UserError
-from webdyno.core.files import part_of_others
+from webdyno.core.files import part_of_others, reading
 from webdyno.core.given import neighbor, read_named
 from webdyno.core.registry import spell_flag
 from webdyno.core.request import JSON_TYPE
@@ -298,7 +298,9 @@ def read_workload_file(path: Path) -> dict[str, Any]:
         if name := keys.get(key):
             place = file.place((*table, key))
             # Whose it is could put another file there by the time that it is read.
-            if theirs := part_of_others(path):
+            with reading(path):
+                theirs = part_of_others(path)
+            if theirs:
                 raise UserError(
                     f"{place}: {theirs} is somebody else's, and {name} would be sent: copy both "
                     "files to a folder of yours"

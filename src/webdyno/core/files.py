@@ -15,12 +15,9 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from functools import cache
 from pathlib import Path
-from typing import IO, Annotated
-
-from pydantic import AfterValidator
+from typing import IO
 
 from webdyno.core.errors import OperationError, UserError
-from webdyno.core.text import full_match
 
 MIB = 2**20
 
@@ -137,12 +134,13 @@ def trusted_users() -> set[int]:
 def is_others_to_change(path: Path, *, groups: bool = True) -> bool:
     """Whether somebody else may change a file, link or folder.
 
-    By its group, if all `groups` count, or where that has other members.
+    By its group, if all `groups` count, or where that has other members. What is gone they may have
+    taken away, and bring back.
     """
     try:
         status = path.lstat()
     except FileNotFoundError:
-        return False
+        return True
     by_group = status.st_mode & stat.S_IWGRP and (groups or _has_others(status.st_gid))
     writable = status.st_mode & stat.S_IWOTH or by_group
     protected = status.st_mode & stat.S_ISVTX or stat.S_ISLNK(status.st_mode)
@@ -163,8 +161,11 @@ def _has_others(group: int) -> bool:
 
 
 def part_of_others(path: Path) -> Path | None:
-    """Return what of a file's path, links followed or not, is somebody else's to exchange."""
-    ways = {path.absolute(), path.resolve()} if path.exists() else set()
+    """Return what of a file's path, links followed or not, is somebody else's to exchange.
+
+    Raise OSError where it isn't there: whose it will be, nobody knows.
+    """
+    ways = {path.absolute(), Path(os.path.realpath(path, strict=True))}
     parts = (part for way in ways for part in (way, *way.parents))
     return next((part for part in parts if part.lstat().st_uid not in trusted_users()), None)
 
@@ -299,38 +300,3 @@ def checked_files(folder: Path) -> dict[str, Path]:
             raise UserError(f"{path} is no file and no folder; remove it")
         files[path.relative_to(folder).as_posix()] = path
     return dict(sorted(files.items()))
-
-
-def _stays_inside(path: str) -> str:
-    parts = path.split("/")
-    if "\0" in path or any(part in {"", ".", ".."} for part in parts) or len(path) > LONGEST:
-        raise ValueError(
-            f"{path!r} should be a path inside the folder: no / at its ends, no . or .. in it"
-        )
-    return path
-
-
-LONGEST = 200
-
-PlainName = Annotated[
-    str,
-    full_match(
-        r"[A-Za-z0-9][A-Za-z0-9._-]{0,63}",
-        "is no name: letters, digits, - _ and . make one, 64 at most",
-    ),
-]
-"""Of a service, stack or site: it becomes part of file names."""
-RoleName = Annotated[
-    str,
-    full_match(
-        r"(?!lock\Z)[A-Za-z0-9][A-Za-z0-9_-]{0,23}",
-        "is no name for a role: letters, digits, - and _ make one, 24 at most, and lock is taken",
-    ),
-]
-"""Names a service's folder, which sockets lie in: their paths must not become too long."""
-InsidePath = Annotated[str, AfterValidator(_stays_inside)]
-"""A path that can't lead out of the folder it begins in."""
-PackageName = Annotated[
-    str, full_match(r"[a-z0-9]([a-z0-9+.-]*[a-z0-9+.])?", "is no name of a package of Debian")
-]
-"""As apt-get takes it for a name and nothing else: one that ends in - would be removed."""

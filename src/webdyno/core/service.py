@@ -10,10 +10,9 @@ from pydantic import AfterValidator, Field, model_validator
 
 from webdyno.core.base import Model
 from webdyno.core.errors import UserError
-from webdyno.core.files import InsidePath, PackageName, PlainName
 from webdyno.core.request import WrittenPath, regular_expression
 from webdyno.core.setting import Setting, SettingValue
-from webdyno.core.text import OneLine, full_match
+from webdyno.core.text import InsidePath, OneLine, PackageName, PlainName, full_match
 
 
 def _without_nul(text: str) -> str:

@@ -1,19 +1,19 @@
 """Stacks: services wired together. Sites: what they serve, and the valid response to each path."""
 
 import hashlib
+import json
 from collections.abc import Collection
 from functools import cached_property
 from pathlib import Path
 from typing import Annotated, Any, Literal, NamedTuple
 
-from pydantic import Field, NonNegativeInt, model_validator
+from pydantic import AfterValidator, Field, NonNegativeInt, model_validator
 
 from webdyno.core.base import Model
-from webdyno.core.files import InsidePath, PlainName, RoleName
 from webdyno.core.request import MOST_PATHS, WrittenPath, percent_encode, spell_out
 from webdyno.core.service import Arguments, Need, Pattern, Service, Text, Variable
 from webdyno.core.setting import Setting, SettingValue
-from webdyno.core.text import OneLine
+from webdyno.core.text import SECRET, InsidePath, OneLine, PlainName, RoleName, stays_inside
 
 
 class RoleDefinition(Model):
@@ -198,6 +198,14 @@ class Web(Model):
 Rule = Literal["json", "db", "queries", "updates", "fortunes", "crud", "upload"]
 """What responses are held to next to their pages, see webdyno.measure.site_rules."""
 
+
+def _bodies_inside(requests: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    for request in requests:
+        if "body_file" in request:
+            stays_inside(str(request["body_file"]))
+    return requests
+
+
 ANYTHING = "anything"
 """What a program serves of which nobody knows what it can serve: the pre-flight check will say."""
 
@@ -241,10 +249,16 @@ class Site(Model):
     """Settings of an experiment that suit it, and of stacks that have such; `webdyno compare`
     starts from them. A page that takes the servers a tenth of a second needs longer slots than a
     small file."""
-    requests: list[dict[str, Any]] = []
+    requests: Annotated[list[dict[str, Any]], AfterValidator(_bodies_inside)] = []
     """What a load asks for unless it names paths or requests, as an experiment has them."""
     rules: list[Rule] = []
     """Checked before anything is measured; a stack that breaks one is refused."""
+
+    @model_validator(mode="after")
+    def _sends_nothing_of_who_calls(self) -> "Site":
+        if secret := SECRET.search(json.dumps([self.requests, self.suggests], default=str)):
+            raise ValueError(f"{secret[0]}: a site sends no variables of who calls webdyno")
+        return self
 
     def page(self, path: str) -> Page:
         """Return the valid response to a path; one that isn't listed has to answer 200, no more."""

@@ -67,7 +67,7 @@ def split_url(url: str, base: str = "") -> SplitResult:
         return urlsplit("")
 
 
-LONGEST_NAME = 100
+LONGEST_NAME, LONGEST_PATH = 100, 200
 
 
 def _one_line(text: str) -> str:
@@ -97,11 +97,44 @@ def full_match(pattern: str, fault: str) -> AfterValidator:
     return AfterValidator(check)
 
 
+def stays_inside(path: str) -> str:
+    """Return a path that can't lead out of the folder it begins in, or raise ValueError."""
+    parts = path.split("/")
+    if "\0" in path or any(part in {"", ".", ".."} for part in parts) or len(path) > LONGEST_PATH:
+        raise ValueError(
+            f"{path!r} should be a path inside the folder: no / at its ends, no . or .. in it"
+        )
+    return path
+
+
 OneLine = Annotated[str, AfterValidator(_one_line)]
 """Text that can be printed in one line."""
 
 Name = Annotated[str, AfterValidator(_name)]
 """A name that people give, such as a variant's."""
+
+
+PlainName = Annotated[
+    str,
+    full_match(
+        r"[A-Za-z0-9][A-Za-z0-9._-]{0,63}",
+        "is no name: letters, digits, - _ and . make one, 64 at most",
+    ),
+]
+"""Of a service, stack or site: it becomes part of file names."""
+RoleName = Annotated[
+    str,
+    full_match(
+        r"(?!lock\Z)[A-Za-z0-9][A-Za-z0-9_-]{0,23}",
+        "is no name for a role: letters, digits, - and _ make one, 24 at most, and lock is taken",
+    ),
+]
+"""Names a service's folder, which sockets lie in: their paths must not become too long."""
+InsidePath = Annotated[str, AfterValidator(stays_inside)]
+PackageName = Annotated[
+    str, full_match(r"[a-z0-9]([a-z0-9+.-]*[a-z0-9+.])?", "is no name of a package of Debian")
+]
+"""As apt-get takes it for a name and nothing else: one that ends in - would be removed."""
 
 
 @dataclass(frozen=True)

@@ -12,8 +12,8 @@ from typing import NamedTuple
 
 from webdyno.config import Catalogue, CommandLine, Draft, Override, time_limit
 from webdyno.config.catalogue import BUILT_IN
-from webdyno.config.experiment import TIME, TIME_IS_LIMIT
-from webdyno.config.reading import KeyPath, build
+from webdyno.config.experiment import TIME, TIME_IS_LIMIT, Source
+from webdyno.config.reading import KeyPath, TomlFile, build
 from webdyno.core.base import Model
 from webdyno.core.errors import UserError
 from webdyno.core.experiment import Experiment
@@ -32,11 +32,12 @@ from webdyno.launch.consent import (
     provide,
     refuse_commands_of,
     refuse_own_systems,
-    refuse_what_is_unasked,
+    refuse_unaskable,
 )
 from webdyno.systems.kinds import LONGEST_NAME, NamedSystem, variant_names
 from webdyno.systems.tables import as_list, table
 
+EXPERIMENTS = BUILT_IN / "experiments"
 USUAL_OBJECTIVES = ("p99<50ms",)
 """Of a search for a capacity."""
 
@@ -91,22 +92,29 @@ def checked_with_own(
     yourself needs no other yes. What has to be installed for it does, and so does what a run kept
     or a catalogue has, which may be somebody else's.
     """
-    from webdyno.measure.repeat import is_kept
-
     _check_counted(draft)
-    files = () if folder == BUILT_IN / "experiments" else catalogue.experiments.values()
-    in_catalogue = any(file.parent == folder for file in files)
-    if in_catalogue:
+    is_yours = _is_yours(draft.source, catalogue)
+    if not is_yours:
         for written in (draft.data, draft.source.data):  # which still names files
-            refuse_what_is_unasked(written)
+            refuse_unaskable(written)
     resolved, joined = _resolve_own(draft, catalogue, folder, caller, fresh=fresh)
     experiment = resolved.check(joined)
     states = [point.experiment.state for point in plan_points(experiment)]
     refuse_commands_of(states, caller)
-    if not is_kept(folder) and not in_catalogue:
+    if is_yours:
         new = joined.stacks.keys() - catalogue.stacks.keys()
         agree_to_own([joined.stacks[name] for name in new], states, caller)
     return experiment, joined
+
+
+def _is_yours(source: Source, catalogue: Catalogue) -> bool:
+    """Whether an experiment can't be somebody else's, as can that of a catalogue or of a run."""
+    from webdyno.measure.repeat import is_kept
+
+    if not isinstance(source, TomlFile):
+        return True
+    of_catalogues = {file.parent for file in catalogue.experiments.values()}
+    return source.folder not in of_catalogues - {EXPERIMENTS} and not is_kept(source.folder)
 
 
 def _check_counted(draft: Draft) -> None:

@@ -10,7 +10,7 @@ from webdyno.config.catalogue import ForeignPart, commands_around_rounds, foreig
 from webdyno.core.base import Model
 from webdyno.core.errors import OperationError, UserError
 from webdyno.core.experiment import State
-from webdyno.core.files import append_text, part_of_others, state_folder
+from webdyno.core.files import append_text, state_folder
 from webdyno.core.format import latency
 from webdyno.core.service import Need
 from webdyno.core.stack import Site, Stack
@@ -19,6 +19,8 @@ from webdyno.core.variant import key_parts
 from webdyno.launch.caller import Caller
 
 if TYPE_CHECKING:
+    from webdyno.host.users import ServerUser
+    from webdyno.systems.kinds import OwnKind
     from webdyno.systems.project import Project
 
 AGREED_FILE = "agreed-catalogues"
@@ -29,7 +31,11 @@ NAMED_LETTERS = 160
 
 
 def agree_to_foreign(parts: Sequence[ForeignPart], caller: Caller) -> None:
-    """Ask before parts that aren't webdyno's own run, once for each content, or raise UserError."""
+    """Ask before parts that aren't webdyno's own run, once for each content, or raise UserError.
+
+    Commands that run in a folder are asked about in each process: what `./server` is there is no
+    part of the content.
+    """
     if not caller.allows_commands:
         for part in parts:
             if part.in_folder is not None and part.runs:
@@ -39,7 +45,8 @@ def agree_to_foreign(parts: Sequence[ForeignPart], caller: Caller) -> None:
     if not caller.yes:
         or_add = f"\nadd {caller.spelled('--yes')} to agree"
         agree(_what_runs(new), "run that?", or_add, "nothing was run", caller)
-    _remember(new, caller)
+    _AGREED.update(map(_agreement, new))
+    _keep([part for part in new if part.in_folder is None], caller)
 
 
 def agree(
@@ -63,8 +70,9 @@ def agree_to_own(stacks: Sequence[Stack], states: Sequence[State], caller: Calle
     own = [part for part in foreign_parts(stacks, []) if part.in_folder]
     # The folder of a new run, whose owner they run as, will be ours.
     own += commands_around_rounds(states, Path("/"))
-    if new := _not_agreed_to(own):
-        _remember(new, caller)
+    new = _not_agreed_to(own)
+    _AGREED.update(map(_agreement, new))
+    _keep(new, caller)
 
 
 def refuse_own_systems(written: Mapping[str, Any], caller: Caller) -> None:
@@ -75,31 +83,36 @@ def refuse_own_systems(written: Mapping[str, Any], caller: Caller) -> None:
     """
     if caller.allows_commands:
         return
-    from webdyno.systems.kinds import KINDS, is_own
-
-    for key, text in _keyed_texts([written.get("variants"), written.get("factors")]):
-        if key and is_own(text) and not KINDS[text.partition(":")[0]].runs_already:
+    for text, kind in _own_systems(written):
+        if not kind.runs_already:
             raise _not_allowed(text, "runs what its author wrote")
 
 
-def refuse_what_is_unasked(written: Mapping[str, Any]) -> None:
-    """Raise UserError where a catalogue's experiment names what you couldn't be asked about.
-
-    That is what is built before you are asked, and files and variables of yours that are sent.
-    """
+def _own_systems(written: Mapping[str, Any]) -> Iterator[tuple[str, "OwnKind"]]:
+    """Yield what an experiment names of users' own, such as `rev:main`, and of what kind it is."""
     from webdyno.systems.kinds import KINDS, is_own
 
     for key, text in _keyed_texts([written.get("variants"), written.get("factors")]):
-        if key and is_own(text) and KINDS[text.partition(":")[0]].is_built:
-            raise _not_of_a_catalogue(text, "it is built before you are asked")
+        if key and is_own(text):
+            yield text, KINDS[text.partition(":")[0]]
+
+
+def refuse_unaskable(written: Mapping[str, Any]) -> None:
+    """Raise UserError where somebody else's experiment names what you couldn't be asked about.
+
+    That is what is built before you are asked, and files and variables of yours that are sent.
+    """
+    for text, kind in _own_systems(written):
+        if kind.is_built:
+            raise _unaskable(text, "it is built before you are asked")
     for text, why in _read_of_yours(written):
-        raise _not_of_a_catalogue(text, f"it {why}, which servers would be sent")
+        raise _unaskable(text, f"it {why}, which servers would be sent")
 
 
-def _not_of_a_catalogue(text: str, why: str) -> UserError:
+def _unaskable(text: str, why: str) -> UserError:
     return UserError(
-        f"{text:.{NAMED_LETTERS}}: an experiment of a catalog can't name that, since {why}: copy "
-        "the experiment to a file of your own"
+        f"{text:.{NAMED_LETTERS}}: an experiment of a catalog or a run can't name that, since "
+        f"{why}: copy the experiment to a file of your own"
     )
 
 
@@ -232,8 +245,6 @@ def agree_to_secrets(stacks: Sequence[Stack], asked: Iterable[Model], caller: Ca
     A repository of his names them, and so may what is asked of it: experiments, or parts of one.
     Raise UserError where nobody agrees.
     """
-    from webdyno.host.users import programs_user
-
     requested = [model.model_dump_json() for model in asked]
     for service in (role.service for stack in stacks for role in stack.services.values()):
         texts = [*(service.environment.values() if service.own else ()), *requested]
@@ -243,9 +254,7 @@ def agree_to_secrets(stacks: Sequence[Stack], asked: Iterable[Model], caller: Ca
         named = ", ".join(f"{name} (${{env:{name}}})" for name in variables)
         own = service.own
         folder = Path((own and own.folder) or service.folder)
-        # Whose a folder was that isn't there now is known of its owner alone.
-        there = folder if folder.is_dir() else Path("/")
-        other = programs_user(service.folder, there, own.owner) if own else None
+        other = _program_user(service.folder, folder, own.owner) if own else None
         if other is None or other.called_sudo:
             continue
         lines = f"{service.where} runs as {other.name}, and gets variables of yours: {named}"
@@ -305,32 +314,31 @@ def _what_runs(parts: Sequence[ForeignPart]) -> str:
 
 
 def _as_whom(part: ForeignPart) -> str:
-    from webdyno.host.users import name_of, programs_user, server_user
+    from webdyno.host.users import name_of, server_user
 
     if part.in_container:
         return name_of(None)
     if part.in_folder is None:
         return name_of(server_user())
-    # A folder that isn't there yet will be ours.
-    run, folder = (path if path.exists() else Path("/") for path in (part.folder, part.in_folder))
-    return name_of(programs_user(run, folder, part.owner))
+    return name_of(_program_user(part.folder, part.in_folder, part.owner))
+
+
+def _program_user(run: Path, folder: Path, owner: int | None) -> "ServerUser | None":
+    """Return as whom a program runs, as `programs_user`; a run's folder may not be there yet.
+
+    Whose a program's folder was that isn't there now is known of its owner alone.
+    """
+    from webdyno.host.users import programs_user
+
+    run, folder = (path if path.exists() else Path("/") for path in (run, folder))
+    return programs_user(run, folder, owner)
 
 
 def _not_agreed_to(parts: Sequence[ForeignPart]) -> list[ForeignPart]:
-    kept = set[str]()
+    agreed = set(_AGREED)
     with suppress(OSError, RuntimeError):  # RuntimeError: there is no home folder
-        kept.update((state_folder() / AGREED_FILE).read_text().splitlines())
-    return [
-        part
-        for part in parts
-        if (agreement := _agreement(part)) not in _AGREED
-        and (agreement not in kept or _is_others(part))
-    ]
-
-
-def _is_others(part: ForeignPart) -> bool:
-    """Whether somebody else may change what it runs, where nothing of that is summed up."""
-    return part.in_folder is not None and part_of_others(part.in_folder) is not None
+        agreed.update((state_folder() / AGREED_FILE).read_text().splitlines())
+    return [part for part in parts if _agreement(part) not in agreed]
 
 
 def _agreement(part: ForeignPart) -> str:
@@ -338,9 +346,10 @@ def _agreement(part: ForeignPart) -> str:
     return f"{part.fingerprint}:{_as_whom(part)}"
 
 
-def _remember(parts: Sequence[ForeignPart], caller: Caller) -> None:
-    """Keep what was agreed to; where that can't be, it will be asked again."""
-    _AGREED.update(map(_agreement, parts))
+def _keep(parts: Sequence[ForeignPart], caller: Caller) -> None:
+    """Keep what was agreed to for later processes; where that can't be, it will be asked again."""
+    if not parts:
+        return
     try:
         agreed = state_folder() / AGREED_FILE
         agreed.parent.mkdir(parents=True, exist_ok=True)

@@ -11,9 +11,9 @@ from webdyno.config import CommandLine
 from webdyno.config.reading import KeyPath, TomlFile, build
 from webdyno.core.base import Model, Seconds
 from webdyno.core.errors import UserError
-from webdyno.core.files import RoleName
 from webdyno.core.request import WrittenPath
 from webdyno.core.service import Text, Variable
+from webdyno.core.text import RoleName
 from webdyno.host.users import ServerUser, caller, refuse_of_others
 from webdyno.systems.repository import top_around
 from webdyno.systems.tables import as_table, is_table

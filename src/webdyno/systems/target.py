@@ -16,11 +16,12 @@ from pydantic import Field
 from webdyno.config.reading import PlaceOf, build
 from webdyno.core.base import Model, Seconds
 from webdyno.core.errors import UserError
-from webdyno.core.files import RoleName
+from webdyno.core.files import write_whole
 from webdyno.core.request import WrittenPath
 from webdyno.core.service import Need, Service, Text, Variable
 from webdyno.core.setting import Setting, SwitchSetting
 from webdyno.core.stack import ANYTHING
+from webdyno.core.text import RoleName
 from webdyno.host.users import ServerUser, caller, home_of, name_of
 from webdyno.host.workspace import Workspace
 from webdyno.systems.tables import as_list, as_table, is_table
@@ -242,8 +243,8 @@ class GeneratedCatalogue:
         name = "-".join(filter(None, (word, slug, digest)))
         if folder := self._folder("services", name):
             for file, template in made.files.items():
-                _write(folder / file, template)
-            _write(folder / "service.toml", tomli_w.dumps(made.service))
+                write_whole(folder / file, template, mode=PRIVATE)
+            write_whole(folder / "service.toml", tomli_w.dumps(made.service), mode=PRIVATE)
         return name
 
     def stack(
@@ -253,7 +254,7 @@ class GeneratedCatalogue:
         if folder := self._folder("stacks", service):
             parts = self._parts(service, behind, backends)
             stack = {"title": title, "serves": [ANYTHING], **parts}
-            _write(folder / "stack.toml", tomli_w.dumps(stack))
+            write_whole(folder / "stack.toml", tomli_w.dumps(stack), mode=PRIVATE)
         return service
 
     def _parts(
@@ -282,8 +283,3 @@ class GeneratedCatalogue:
             return None
         folder.mkdir(parents=True)
         return folder
-
-
-def _write(path: Path, text: str) -> None:
-    path.write_text(text, encoding="utf-8")
-    path.chmod(PRIVATE)

@@ -13,7 +13,14 @@ from systems.layouts.laid_out import laid_out
 from webdyno.core.errors import Exit
 from webdyno.interfaces.cli import run_command_line
 from webdyno.systems.layouts import find_app
-from webdyno.systems.layouts.app import project_text
+from webdyno.systems.layouts.app import FoundApp, project_text
+
+
+def test_a_file_s_name_writes_no_keys() -> None:
+    doubt = 'a\nbuild_variables = ["TOKEN"]\r\n#.js listens on 3000\u2028x = 1'
+    found = FoundApp("Procfile", "./server", doubts=(doubt,))
+    assert tomllib.loads(project_text(found, {})) == {"app": {"start": "./server"}}
+
 
 GO = 'package main\nfunc main() { http.HandleFunc("GET /{$}", f); os.Getenv("PORT") }\n'
 
