@@ -40,8 +40,10 @@ class EngineHook(BuildHookInterface[Any]):
                     "loadgen",
                     "--target",
                     target,
+                    "--manifest-path",
+                    str(engine / "Cargo.toml"),
                 ],
-                cwd=engine,
+                cwd="/",  # Cargo takes settings from there and above, whoever wrote them
                 env={**os.environ, "RUSTFLAGS": flags},
                 check=True,
             )

@@ -29,7 +29,6 @@ ALLOWED = {
     "host/warden.py": "files of the kernel's, and names in open folders, for removal",
     "systems/containers/podman.py": "a temporary folder",
     "systems/conf/relocation.py": "a copy in a folder of mode 700, made for it",
-    "systems/target.py": "a catalogue in a temporary folder",
     "probes/profile.py": "pipes of its own",
     "measure/folder.py": "records, opened so that no link is followed, and looked at",
     "report/exports.py": "DuckDB writes to what `replacing` gives it",
