@@ -320,7 +320,7 @@ def test_limits_in_webdyno_toml_hold_unless_flags_name_others(
     assert by_flag == pytest.approx({"latency_p99_us": 0.1})
 
 
-def test_rules_that_the_baseline_does_not_have_are_told_from_another_program(
+def test_rules_that_the_baseline_does_not_have_are_no_change_of_its_program(
     repository: Path,
 ) -> None:
     """A branch could give itself limits that it keeps."""
