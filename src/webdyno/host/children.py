@@ -105,7 +105,7 @@ def run_program(
 
 
 def _demand_program(name: str, environment: Mapping[str, str] | None) -> None:
-    """Raise OSError as its start would; `setpriv`, which starts it, has only an exit code for that."""
+    """Raise OSError as its start would: `setpriv`, by which it starts, has an exit code alone."""
     path = None if environment is None else environment.get("PATH")
     if shutil.which(name, path=path) is None:
         fault = errno.EACCES if Path(name).exists() else errno.ENOENT
