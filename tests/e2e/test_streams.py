@@ -95,7 +95,8 @@ def test_a_first_token_that_comes_5_percent_sooner_is_found(home: Path) -> None:
     """By the command of the guide, at shorter times."""
     done = webdyno(
         *("compare", "new=model-server", "old=model-server"),
-        *("--set", "new.ttft_ms=38", "--set", "old.ttft_ms=40", "--set", "itl_ms=2"),
+        *("--set", "new.ttft_ms=38", "--set", "old.ttft_ms=40"),
+        *("--set", "new.itl_ms=2", "--set", "old.itl_ms=2"),
         *("--set", "measure.slot_s=0.5", "--output", "run", "--yes"),
         folder=home,
     )
@@ -110,8 +111,9 @@ def test_a_first_token_that_comes_5_percent_sooner_is_found(home: Path) -> None:
 def test_goodput_is_compared(home: Path) -> None:
     """One of them keeps the limit on its first token, the other one in half of its responses."""
     done = webdyno(
-        *("compare", "new=model-server", "old=model-server", "--set", "jitter=0.5"),
-        *("--set", "new.ttft_ms=20", "--set", "old.ttft_ms=40", "--set", "itl_ms=2"),
+        *("compare", "new=model-server", "old=model-server"),
+        *("--set", "new.ttft_ms=20", "--set", "old.ttft_ms=40", "--set", "old.jitter=0.5"),
+        *("--set", "new.itl_ms=2", "--set", "old.itl_ms=2"),
         *("--set", 'load.goodput=["ttft<40ms", "latency<2s"]'),
         *("--set", "measure.decide_on=goodput_rps", "--set", "measure.slot_s=0.5"),
         *("--output", "run", "--yes"),
