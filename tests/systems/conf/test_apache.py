@@ -223,6 +223,13 @@ def test_the_layout_of_red_hat_is_read_as_a_whole(tmp_path: Path) -> None:
         assert gone not in moved
 
 
+def test_modules_that_other_distributions_load_by_files_are_this_machines(tmp_path: Path) -> None:
+    moved = whole(tmp_path, "Include conf.modules.d/*.conf\nTimeout 5\n")
+    said = "excluded: Include conf.modules.d/*.conf (this machine's modules instead)"
+    assert said in moved.changes
+    assert "Timeout 5" in moved.text
+
+
 def test_what_is_defined_has_a_limit(tmp_path: Path) -> None:
     """Forty lines would otherwise define a text of a terabyte."""
     lines = ["Define A0 aaaaaaaaaa", *(f"Define A{n + 1} ${{A{n}}}${{A{n}}}" for n in range(40))]

@@ -13,6 +13,7 @@ from webdyno.systems.conf.configuration import server_of
     [
         ("any", "events {}\nhttp {\n}", "nginx"),
         ("any", "<VirtualHost *:80>", "apache"),
+        ("own.conf", '<Directory "/srv">\nAlias /shop /srv/shop', "apache"),
         ("Caddyfile", "x.org {\n\ttls internal\n}", "caddy"),
         ("any", "a.org {\n\tredir https://b.org\n}", "caddy"),
         ("haproxy.cfg", "\n# nothing yet\n", "haproxy"),

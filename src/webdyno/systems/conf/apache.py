@@ -2,7 +2,7 @@
 
 import os
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -106,6 +106,7 @@ _TARGET = re.compile(
 )
 
 
+MODULES_ELSEWHERE = re.compile(r"conf\.modules\.d/")
 OURS_INSTEAD = {"sslcertificatefile": CERTIFICATE, "sslcertificatekeyfile": KEY}
 
 _LINE = re.compile(r"(\s*)([A-Za-z]\w*)(?:\s+(.*))?$")
@@ -126,6 +127,7 @@ def relocate(request: RelocationRequest) -> RelocatedConfig:
     port = measured_port(request, lines)
     lines = measured_lines(request, lines, port, changes)
     lines = [line_to_backends(request.backends, line) for line in lines]
+    lines = list(_without_modules_elsewhere(lines, reader, changes))
     for line in lines:
         if line.origin in reader.missing:
             raise reader.missing[line.origin]
@@ -151,6 +153,17 @@ def relocate(request: RelocationRequest) -> RelocatedConfig:
         passed_on=[target for line in lines for target in passed_on(line)],
         origins=[line.origin for line in whole],
     )
+
+
+def _without_modules_elsewhere(
+    lines: Iterable[Line], reader: ApacheLines, changes: list[str]
+) -> Iterator[Line]:
+    """Leave out where other distributions have the lines that load their modules."""
+    for line in lines:
+        if line.origin in reader.missing and MODULES_ELSEWHERE.search(line.text):
+            changes.append(f"excluded: {line.text.strip()} (this machine's modules instead)")
+        else:
+            yield line
 
 
 def _ours(texts: list[str]) -> list[Line]:

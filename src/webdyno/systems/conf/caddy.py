@@ -49,6 +49,8 @@ FIX = (
     "other versions and plugins know other words: install what has them, take the lines out, or "
     "measure the image that has them (image:NAME)"
 )
+OF_OTHERS = ("unrecognized", "not registered", "Wrong argument count")
+"""What Caddy says of those."""
 PASSING = re.compile(
     r"^\s*(?:reverse_proxy|php_fastcgi|forward_auth|to|dynamic|name|"
     r"forward_proxy_url|network_proxy|import)\b"
@@ -294,7 +296,7 @@ def _why(request: RelocationRequest, caddy: str, complaint: str, unset: list[str
     if unset:
         flags = " ".join(f"--env {variable.partition(' ')[0]}=VALUE" for variable in unset)
         return f"; variables have no value: {listed(unset)}; give each one: {flags}"
-    if "unrecognized" in complaint or "not registered" in complaint:
+    if any(words in complaint for words in OF_OTHERS):
         version = run_reader(request, [caddy, "version"], {}).printed.split()
         return f"; this is caddy {version[0] if version else 'of unknown version'}: {FIX}"
     return ""

@@ -59,7 +59,8 @@ NEEDED = ("binary", "modules")
 
 CONTENT_PATTERNS = {
     "nginx": r"^[ \t]*(http|events|server|upstream)\s*\{",
-    "apache": r"(?i)^[ \t]*(LoadModule|ServerRoot|DocumentRoot|<VirtualHost|IncludeOptional)\b",
+    "apache": r"(?i)^[ \t]*(LoadModule|ServerRoot|DocumentRoot|<VirtualHost|<Directory"
+    r"|IncludeOptional)\b",
     "lighttpd": r"^[ \t]*server\.(document-root|modules|port)\s*\+?=",
     "caddy": r"^[ \t]*(file_server|reverse_proxy|php_fastcgi|respond|encode|handle(_path)?|redir)"
     r"\b[^;]*$|^[ \t]*import[ \t]+\S*[/*]",

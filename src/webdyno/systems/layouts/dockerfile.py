@@ -98,8 +98,7 @@ def find_compose(folder: Path) -> FoundApp | None:
     if services and not own:
         only = f"{name} has only what applications need: {', '.join(services)}"
         return FoundApp(name, doubts=(*project.notes, only))
-    services = askable(own)
-    choices = {service: replace(app, image=f"{name}#{service}") for service in services}
+    choices = {service: replace(app, image=f"{name}#{service}") for service in askable(own)}
     if len(choices) == 1:
         return next(iter(choices.values()))
     several = f"{name} has several services that could be asked" if choices else ""

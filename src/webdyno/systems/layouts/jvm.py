@@ -70,8 +70,8 @@ def find_jvm(folder: Path) -> FoundApp | None:
     if top is None:
         return None
     inner = list(_jvm_modules(folder, top))
-    modules = inner if inner and not (folder / "src").is_dir() else [top, *inner]
-    apps = [app for module in modules if (app := _jvm_app(folder, module))]
+    programs = inner if inner and not (folder / "src").is_dir() else [top, *inner]
+    apps = [app for module in programs if (app := _jvm_app(folder, module))]
     starting = {app.start or "": app for app in apps}
     if len(starting) == 1:
         return apps[0]

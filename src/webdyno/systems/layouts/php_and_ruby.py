@@ -109,7 +109,9 @@ def find_php(folder: Path) -> FoundApp | None:
     by = "composer.json" if text is not None else f"{root}/index.php".removeprefix("./")
     if "laravel/framework" in needs:
         return _laravel(folder, needs, build)
-    environment, services, setup = {}, {}, None
+    environment: dict[str, str] = {}
+    services: dict[str, str] = {}
+    setup = None
     if needs & {"symfony/framework-bundle", "symfony/symfony"}:
         environment = {"APP_ENV": "prod", "APP_DEBUG": "0", "APP_SECRET": FOR_MEASURING}
         services, setup = _doctrine(folder, needs)
