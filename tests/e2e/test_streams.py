@@ -97,7 +97,8 @@ def test_a_first_token_that_comes_5_percent_sooner_is_found(home: Path) -> None:
         *("compare", "new=model-server", "old=model-server"),
         *("--set", "new.ttft_ms=38", "--set", "old.ttft_ms=40"),
         *("--set", "new.itl_ms=2", "--set", "old.itl_ms=2"),
-        *("--set", "measure.slot_s=0.5", "--output", "run", "--yes"),
+        *("--set", "measure.decide_on=first_event_p50_us", "--set", "measure.slot_s=0.5"),
+        *("--output", "run", "--yes"),
         folder=home,
     )
     assert "new is FASTER" in done.stdout, done.stdout + done.stderr
