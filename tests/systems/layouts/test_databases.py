@@ -222,6 +222,7 @@ SAID: dict[str, tuple[Files, str]] = {
             "package.json": {"dependencies": {"pg": "8"}, "scripts": {"start": "node s.js"}},
             "s.js": "app.listen(process.env.PORT)\n",
             "config/db.js": 'module.exports = {\n  HOST: "localhost",\n}\n',
+            "admin/servers.json": '{"Host": "localhost"}',
         },
         (
             "it needs postgresql, and its address stands in config/db.js:2: have it read $DB_HOST, "

@@ -165,6 +165,11 @@ CASES = {
             "prepare": None,
         },
     ),
+    "Procfile that has a port of its own unless it is told one": Case(
+        {"Procfile": "web: ./serve --port=${PORT:-8080}\n"},
+        "./serve --port=${PORT:-8080}",
+        others={"doubts": ()},
+    ),
     "Rack": Case(
         {"config.ru": "case x\nwhen '/items' then 1\nend\n"},
         PUMA,

@@ -124,6 +124,8 @@ HOST = re.compile(
     r"""(?:localhost|127\.0\.0\.1|db|postgres|mysql)\b""",
     re.IGNORECASE | re.MULTILINE,
 )
+OF_TOOLS = re.compile(r"compose|^servers\.json$")
+"""Files of Compose and pgAdmin."""
 CONFIGURED = {".json", ".ini", ".yml", ".yaml", ".toml"}
 IN_A_FILE = (
     'its database is a file unless DATABASE_URL is set: services.db = "{service}" below [app] puts '
@@ -229,7 +231,7 @@ def _not_found(service: str, folder: Path) -> str:
     """Return what to do about a database whose address no variable holds."""
     for path in sources(folder, SOURCES | CONFIGURED):
         text = read_text(path) or ""
-        if (host := HOST.search(text)) and "compose" not in path.name:
+        if (host := HOST.search(text)) and not OF_TOOLS.search(path.name):
             line = text.count("\n", 0, host.start()) + 1
             return FIXED.format(service=service, place=f"{path.relative_to(folder)}:{line}")
     return ELSEWHERE.format(service=service)

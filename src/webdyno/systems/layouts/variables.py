@@ -53,9 +53,12 @@ def given_port(line: str) -> str:
     return PORT_FLAG.sub(r"\g<flag>$PORT", line)
 
 
+NAMES_PORT = re.compile(r"\$(?:PORT\b|\{PORT[:}])")
+
+
 def with_port(app: FoundApp, folder: Path) -> FoundApp:
     """Pass a program its port by the variable that its sources read, where that isn't PORT."""
-    if not app.start or app.heeds_port or "$PORT" in app.start:
+    if not app.start or app.heeds_port or NAMES_PORT.search(app.start):
         return app
     configured = [path for path in sources(folder, CONFIGURES) if CONFIGURATION.match(path.name)]
     named = [folder / word for word in app.start.split() if not word.startswith("/")]
