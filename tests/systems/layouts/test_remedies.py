@@ -64,6 +64,15 @@ def test_what_to_change_is_said(tmp_path: Path, said: str) -> None:
     assert ("a container has its ports to itself: --image ." in found) == ("listens on" in said)
 
 
+@pytest.mark.parametrize(("given_s", "next_s"), [(None, 60), (90, 270)])
+def test_what_starts_late_is_given_longer_than_it_had(
+    tmp_path: Path, given_s: int | None, next_s: int
+) -> None:
+    app = FoundApp("pom.xml", "java -jar shop.jar", ready_within_s=given_s)
+    said = next(iter(remedies("where it takes longer, give --ready-within 5s", app, tmp_path)))
+    assert said.startswith(f"ready_within = {next_s} below [app]")
+
+
 @pytest.mark.parametrize(
     ("line", "given"),
     {

@@ -247,6 +247,8 @@ IDIOMS = {
 """By what sources of a framework name: such a line of its own."""
 ELSEWHERE = "listens on "
 LATE = "give --ready-within"
+USUAL_S, LONGER = 20, 3
+"""How long it may take to start unless an application says so, and how much more is worth a try."""
 MOST_REMEDIES = 6
 BETWEEN = re.compile(r"&&|\|\||[;|]")
 QUOTED = re.compile(r"'[^']*'|\"[^\"]*\"")
@@ -321,10 +323,9 @@ def remedies(output: str, app: FoundApp, folder: Path) -> Iterator[str]:
     yield from list(dict.fromkeys(by_words))[:MOST_REMEDIES]
     inside = folder / app.dir
     if LATE in output and ELSEWHERE not in output:
-        yield (
-            "ready_within = 60 below [app] gives it a minute; "
-            f"{command('init', '--no-try')} writes the file"
-        )
+        longer = LONGER * (app.ready_within_s or USUAL_S)
+        writes = f"{command('init', '--no-try')} writes the file"
+        yield f"ready_within = {longer} below [app] gives it longer; {writes}"
     if ELSEWHERE in output and app.start:
         address = fixed_address(inside)
         if line := _listening_line(inside):
