@@ -248,10 +248,16 @@ def test_an_experiment_of_a_copied_run_builds_and_sends_nothing_unasked(
         ("nginx", 'load.headers.X = "${env:HOME}"', "is a variable of your environment"),
     ):
         written = OF_A_CATALOGUE.format(system=system).replace("cmd:touch ran", system)
-        (tmp_path / "copy/experiment.toml").write_text(f"{more}{written}")
+        written = f"{more}{written}".replace('site = "own"', 'site = "static"')
+        (tmp_path / "copy/experiment.toml").write_text(written)
         words = ["run", "copy/experiment.toml", "--catalog", "copy/catalog", "--full", "-o", "out"]
         assert run_command_line(words) == Exit.USER_ERROR
         assert said in capsys.readouterr().err
+    draft = Draft.of(TomlFile(tmp_path / "copy/experiment.toml"), [])
+    place = tmp_path / "copy"
+    with pytest.raises(UserError, match=r"servers will be sent:\n  \$\{env:HOME\} is a variable"):
+        checked_with_own(draft, Catalogue.load(), place, caller())
+    assert checked_with_own(draft, Catalogue.load(), place, caller(yes=True))
 
 
 @pytest.mark.parametrize("answer", ["y", "n"])

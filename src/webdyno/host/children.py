@@ -163,11 +163,14 @@ def in_session(
     environment: Mapping[str, str] | None = None,
     folder: Path | None = None,
 ) -> Iterator[subprocess.Popen[bytes]]:
-    """Start a program in a session of its own, all of which is killed at the end."""
+    """Start a program in a session of its own, all of which is killed at the end.
+
+    It ends with us, even by kill -9; what it starts itself may not.
+    """
     if user is not None:  # a folder that he can't enter by himself isn't entered for him
         words, folder = ["env", f"--chdir={folder or Path.cwd()}", *words], Path("/")
     process = subprocess.Popen(
-        words,
+        [*ending_with_us("KILL"), *words],
         stdin=subprocess.DEVNULL,
         stdout=output,
         stderr=errors,

@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
-from typing import NamedTuple
+from typing import Literal, NamedTuple
 
 from webdyno.config import Catalogue, CommandLine, Draft, Override, time_limit
 from webdyno.config.catalogue import BUILT_IN
@@ -28,11 +28,11 @@ from webdyno.core.sweep import plan_points
 from webdyno.launch.caller import Caller
 from webdyno.launch.consent import (
     agree_to_own,
+    agree_to_somebody_elses,
     project_around,
     provide,
     refuse_commands_of,
     refuse_own_systems,
-    refuse_unaskable,
 )
 from webdyno.systems.kinds import LONGEST_NAME, NamedSystem, variant_names
 from webdyno.systems.tables import as_list, table
@@ -93,28 +93,30 @@ def checked_with_own(
     or a catalogue has, which may be somebody else's.
     """
     _check_counted(draft)
-    is_yours = _is_yours(draft.source, catalogue)
-    if not is_yours:
-        for written in (draft.data, draft.source.data):  # which still names files
-            refuse_unaskable(written)
+    origin = _origin(draft.source, catalogue)
+    if origin:
+        # The former still names files.
+        agree_to_somebody_elses([draft.source.data, draft.data], origin, caller)
     resolved, joined = _resolve_own(draft, catalogue, folder, caller, fresh=fresh)
     experiment = resolved.check(joined)
     states = [point.experiment.state for point in plan_points(experiment)]
     refuse_commands_of(states, caller)
-    if is_yours:
+    if not origin:
         new = joined.stacks.keys() - catalogue.stacks.keys()
         agree_to_own([joined.stacks[name] for name in new], states, caller)
     return experiment, joined
 
 
-def _is_yours(source: Source, catalogue: Catalogue) -> bool:
-    """Whether an experiment can't be somebody else's, as can that of a catalogue or of a run."""
+def _origin(source: Source, catalogue: Catalogue) -> Literal["catalog", "run"] | None:
+    """Return where an experiment is from that may be somebody else's; None for one of yours."""
     from webdyno.measure.repeat import is_kept
 
     if not isinstance(source, TomlFile):
-        return True
+        return None
+    if is_kept(source.folder):
+        return "run"
     of_catalogues = {file.parent for file in catalogue.experiments.values()}
-    return source.folder not in of_catalogues - {EXPERIMENTS} and not is_kept(source.folder)
+    return "catalog" if source.folder in of_catalogues - {EXPERIMENTS} else None
 
 
 def _check_counted(draft: Draft) -> None:

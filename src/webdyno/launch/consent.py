@@ -4,7 +4,7 @@ import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 from webdyno.config.catalogue import ForeignPart, commands_around_rounds, foreign_parts
 from webdyno.core.base import Model
@@ -97,22 +97,31 @@ def _own_systems(written: Mapping[str, Any]) -> Iterator[tuple[str, "OwnKind"]]:
             yield text, KINDS[text.partition(":")[0]]
 
 
-def refuse_unaskable(written: Mapping[str, Any]) -> None:
-    """Raise UserError where somebody else's experiment names what you couldn't be asked about.
+def agree_to_somebody_elses(
+    written: Sequence[Mapping[str, Any]], origin: Literal["catalog", "run"], caller: Caller
+) -> None:
+    """Ask before an experiment, written by whomever, sends files or variables of yours.
 
-    That is what is built before you are asked, and files and variables of yours that are sent.
+    Those of your own runs do; those of catalogs may not. Raise UserError where nobody agrees, and
+    for what is built before the rest is asked about.
     """
-    for text, kind in _own_systems(written):
+    for text, kind in (system for each in written for system in _own_systems(each)):
         if kind.is_built:
-            raise _unaskable(text, "it is built before you are asked")
-    for text, why in _read_of_yours(written):
-        raise _unaskable(text, f"it {why}, which servers would be sent")
+            raise _unaskable(text, origin, "it is built before you are asked")
+    read = [*dict.fromkeys(_read_of_yours(written))]
+    if read and origin == "catalog":
+        text, why = read[0]
+        raise _unaskable(text, origin, f"it {why}, which servers would be sent")
+    if read and not caller.yes:
+        named = "\n".join(f"  {text:.{NAMED_LETTERS}} {why}" for text, why in read)
+        or_add = f"\nadd {caller.spelled('--yes')} to agree"
+        agree(f"servers will be sent:\n{named}", "send that?", or_add, "nothing was run", caller)
 
 
-def _unaskable(text: str, why: str) -> UserError:
+def _unaskable(text: str, origin: str, why: str) -> UserError:
     return UserError(
-        f"{text:.{NAMED_LETTERS}}: an experiment of a catalog or a run can't name that, since "
-        f"{why}: copy the experiment to a file of your own"
+        f"{text:.{NAMED_LETTERS}}: an experiment of a {origin} can't name that, since {why}: copy "
+        "the experiment to a file of your own"
     )
 
 

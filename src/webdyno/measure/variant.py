@@ -27,7 +27,7 @@ from webdyno.core.looks import SlotSettings
 from webdyno.core.records import AdjustmentRecord, SlotRecord
 from webdyno.core.request import may_be_compressed
 from webdyno.core.testbed import Ceiling
-from webdyno.host.children import ending_with_us, in_session
+from webdyno.host.children import in_session
 from webdyno.host.users import ServerUser, home_of, log_mode
 from webdyno.load.interface import GeneratorError, LoadOrder
 from webdyno.measure.backend import LinkCut, StartedVariant, Tracing
@@ -313,8 +313,7 @@ def _run(key: str, command: str, within_s: float, log: Path, user: ServerUser | 
     with opened as output:
         output.write(f"{key}: {command}\n".encode())
         output.flush()
-        # It ends when webdyno does, even by kill -9.
-        words = [*ending_with_us("KILL"), "sh", "-c", command]
+        words = ["sh", "-c", command]
         environment = _environment(user) if user else None
         # Nothing that it started in the background outlives it.
         with in_session(words, output=output, user=user, environment=environment) as process:
