@@ -57,7 +57,7 @@ def test_what_is_answered_decides_what_is_written(tmp_path: Path) -> None:
     done = webdyno("init", "--env", "SHOP_SECRET=x", folder=tmp_path)
     said = " ".join(done.stderr.split())
     assert done.returncode == Exit.OK, said
-    assert "asked by /openapi.json" in said
+    assert "routes found in /openapi.json" in said
     assert "/items/7: 200, 9 bytes" in said
     assert "excluded (leads to /login: needs a login): /orders" in said
     assert "excluded (needs a login): /me" in said

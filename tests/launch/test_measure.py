@@ -75,7 +75,7 @@ def test_the_question_of_a_duel_names_what_asks() -> None:
     _, experiment, _ = arrange(systems, asked.read(), catalogue, CALLER)
     assert experiment.question.endswith("compare with nginx at what --traffic curl … asks for?")
     _, experiment, _ = arrange(systems, AskedFlags().read(), catalogue, CALLER)
-    assert experiment.question.endswith("at /hello.txt of static?")
+    assert experiment.question.endswith("at /hello.txt of the site static?")
 
 
 def test_a_league_of_stacks_as_they_are_is_asked_for_without_its_folder() -> None:

@@ -143,7 +143,7 @@ def test_a_machine_that_is_too_noisy_is_said_with_what_is_certain_first() -> Non
     assert reported.startswith("▼ new needs MORE CPU per request: 3.01× (95% CI from 2.92×), ")
     assert "? INCONCLUSIVE for throughput: it can't be judged on this machine: other " in reported
     assert "\nDo  Stop what else runs here" in reported
-    assert "\nOr  Is CPU per request all that you need?" in reported
+    assert "\nOr  If CPU per request is all that you need," in reported
     assert "Next" not in reported
 
 

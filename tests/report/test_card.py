@@ -32,18 +32,18 @@ def costing(a_us: float, b_us: float) -> PointView:
 @pytest.mark.parametrize(
     ("a_us", "b_us", "said"),
     [
-        (10, 40, "One CPU of nginx does the work of about four CPUs of apache for this request."),
-        (40, 10, "One CPU of apache does the work of about four CPUs of nginx for this request."),
-        (10, 16, "One CPU of nginx does the work of about 1.6 CPUs of apache for this request."),
-        (10, 150, "One CPU of nginx does the work of about 15 CPUs of apache for this request."),
-        (10, 11, "apache needs about 10% more server CPU than nginx for this request."),
+        (10, 40, "By CPU time, one CPU of nginx does the work of about four CPUs of apache"),
+        (40, 10, "By CPU time, one CPU of apache does the work of about four CPUs of nginx"),
+        (10, 16, "By CPU time, one CPU of nginx does the work of about 1.6 CPUs of apache"),
+        (10, 150, "By CPU time, one CPU of nginx does the work of about 15 CPUs of apache"),
+        (10, 11, "apache needs about 10% more server CPU than nginx"),
     ],
 )
 def test_a_difference_in_cpu_time_is_reported_as_a_number_of_cpus(
     a_us: float, b_us: float, said: str
 ) -> None:
     (reported,) = in_practice(costing(a_us, b_us))
-    assert reported == said
+    assert reported == f"{said} for this request."
 
 
 def test_a_difference_in_capacity_is_reported_as_a_number_of_servers() -> None:
@@ -62,13 +62,13 @@ def test_in_practice_is_about_two_variants_that_are_decided(make: runs.Make) -> 
 
 def test_confidence_is_high_where_nothing_speaks_against_the_verdict() -> None:
     (said,) = confidence(point_of(comparisons.decided))
-    assert said.startswith("High: all 8 restarts agree (1.")
+    assert said.startswith("High: nginx ahead in all 8 restarts (single ones 1.")
     assert said.endswith("×); no interference seen; nothing excluded.")
 
 
 def test_interference_that_can_have_mattered_makes_it_moderate() -> None:
     (said,) = confidence(point_of(comparisons.interference))
-    assert said.startswith("Moderate: all 8 restarts agree")
+    assert said.startswith("Moderate in how much: nginx ahead in all 8 restarts")
     assert "included in the CI" in said
 
 
@@ -78,13 +78,13 @@ def test_two_doubts_make_it_low() -> None:
     shared = machine.replace(split=machine.split.replace(shared=True))
     head = point.data.head.replace(machine=shared)
     (said,) = confidence(replace(point, data=replace(point.data, head=head)))
-    assert said.startswith("Low: ")
+    assert said.startswith("Low in how much: ")
     assert "servers and client shared CPUs" in said
 
 
 def test_what_is_inconclusive_has_low_confidence() -> None:
     (said,) = confidence(point_of(comparisons.inconclusive))
-    assert said.startswith("Low: not decided, 6 restarts gave ")
+    assert said.startswith("Low: not decided, 6 single restarts gave ")
 
 
 def test_of_several_variants_it_is_said_who_shares_a_word() -> None:
@@ -111,8 +111,8 @@ def test_every_run_says_how_far_it_reaches(make: runs.Make) -> None:
 def test_the_scope_names_load_loop_network_and_cpus() -> None:
     said = dict(card(runs.seen(comparisons.decided())))["What it holds for"]
     assert said.startswith(
-        "GET /hello.txt · 64 keep-alive connections · full speed (closed loop) · loopback · "
-        "2 server CPUs · servers not saturated ("
+        "GET /hello.txt · 64 keep-alive connections · full speed (closed loop) · "
+        "client and servers on one machine · 2 server CPUs · servers not saturated ("
     )
 
 

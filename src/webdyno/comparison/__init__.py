@@ -11,7 +11,7 @@ from webdyno.comparison.capacity_rules import CapacitySearch
 from webdyno.comparison.question import Loading, Question
 from webdyno.comparison.stop import Foresight, Stop
 from webdyno.core.experiment import Experiment
-from webdyno.core.format import count, levels_text
+from webdyno.core.format import count, levels_text, times
 from webdyno.core.judgement import Comparison, Judgement, Verdict
 from webdyno.core.registry import import_part, question_parts
 from webdyno.core.sweep import PointJudgement, SweepJudgement
@@ -34,6 +34,7 @@ SHOWN_POINTS = 3
 ARRIVALS = "load.arrivals"
 RATE = "load.rate_per_s"
 """Headlines about costs say at which rate."""
+DIFFERENT = {Verdict.FASTER, Verdict.SLOWER}
 WITHOUT_ANSWER = {Verdict.INCONCLUSIVE, Verdict.INVALID, Verdict.INCOMPLETE}
 
 
@@ -111,17 +112,27 @@ def _next_to_the_log(variant: str, decide_on: str, judged: Sequence[PointJudgeme
 
 def _sentence(variant: str, baseline: str, decide_on: str, judged: Sequence[PointJudgement]) -> str:
     places: dict[Verdict, list[str]] = {}
-    for point in judged:
-        verdict = _comparison(variant, decide_on, point).verdict
-        places.setdefault(verdict, []).append(point.point.label)
+    compared = [_comparison(variant, decide_on, point) for point in judged]
+    for point, comparison in zip(judged, compared, strict=True):
+        places.setdefault(comparison.verdict, []).append(point.point.label)
     if len(places) == 1:
-        where = "the only point" if len(judged) == 1 else f"all {count(len(judged), 'point')}"
-        return f"{variant} against {baseline}: {next(iter(places))} at {where}"
+        all_of_them = "both points" if len(judged) == 2 else f"all {len(judged)} points"
+        where = "the only point" if len(judged) == 1 else all_of_them
+        return f"{variant} against {baseline}: {next(iter(places))} at {where}{_ratios(compared)}"
     parts = []
     for verdict, points in sorted(places.items(), key=lambda item: -len(item[1])):
         labels = f" ({'; '.join(points)})" if len(points) <= SHOWN_POINTS else ""
         parts.append(f"{verdict} at {len(points)} of {count(len(judged), 'point')}{labels}")
     return f"{variant} against {baseline}: {', '.join(parts)}"
+
+
+def _ratios(compared: Sequence[Comparison]) -> str:
+    """Return between which ratios those of several points with a difference lie."""
+    known = [each.decisive for each in compared if each.decisive and each.verdict in DIFFERENT]
+    if len(known) < len(compared) or len(known) < 2:
+        return ""
+    least, most = (end(known, key=lambda ratio: ratio.estimate) for end in (min, max))
+    return f", {times(least)} to {times(most)}"
 
 
 def _comparison(variant: str, decide_on: str, point: PointJudgement) -> Comparison:

@@ -162,9 +162,10 @@ def _full_words(each: Saturation) -> str:
         return f"{used_up}, so its capacity is a lower bound{more}."
     if not each.uses:
         return ""
-    nearest = WORDS[each.nearest.resource](each.nearest)
+    nearest = [each.nearest, *(use for use in each.uses if use.resource == "servers-cpus")]
+    uses = text.listed(dict.fromkeys(WORDS[use.resource](use) for use in nearest))
     return (
-        f"no resource (closest: {nearest}). Random arrivals queue, and late responses break the "
+        f"no resource (closest: {uses}). Random arrivals queue, and late responses break the "
         "objective, before a resource is full."
     )
 

@@ -6,9 +6,12 @@ from typing import Literal
 from webdyno.core.findings import CostAtRate
 from webdyno.core.format import (
     DASH,
+    between,
     change,
     ci,
+    ci_level,
     count,
+    is_useful,
     listed,
     lower_first,
     minutes,
@@ -20,7 +23,7 @@ from webdyno.core.format import (
 )
 from webdyno.core.judgement import ClearFact, Comparison, Rank, Ranking, Verdict
 from webdyno.core.metrics import CAPACITY, METRICS
-from webdyno.statistics.verdict import MOST_EQUAL, ruled_out
+from webdyno.statistics.verdict import MOST_EQUAL, ruled_out, ruled_out_difference
 
 MOST_PLACES_SAID = 5
 """The table has them all."""
@@ -148,7 +151,8 @@ def sentence(comparison: Comparison) -> str:
     """Describe what was found and how sure it is, where the verdict's name stands before it."""
     if comparison.ratio is None or comparison.verdict is Verdict.INVALID:
         return comparison.why
-    verb, ratio = "takes" if comparison.costs else "has", times(comparison.ratio)
+    sure = comparison.decisive or comparison.ratio
+    verb, ratio = "takes" if comparison.costs else "has", times(sure)
     subject = "" if _is_better_or_worse(comparison) else f"{comparison.a} {verb} "
     if comparison.costs:
         estimates = [cost.cores_per_1000_rps.estimate for cost in comparison.costs]
@@ -158,6 +162,8 @@ def sentence(comparison: Comparison) -> str:
             f"({_interval(comparison)}), {cores} cores per 1,000 requests/s"
         )
     of_baseline = f"the {METRICS[comparison.metric].short} of {comparison.b}"
+    if comparison.verdict is Verdict.INCONCLUSIVE and is_useful(sure):
+        return f"{subject}{between(sure)} {of_baseline} ({ci_level(sure.confidence)})"
     bound = f"{side} " if (side := bound_of(comparison)) else ""
     return f"{subject}{bound}{ratio} {of_baseline} ({_interval(comparison)})"
 
@@ -265,11 +271,22 @@ def _what_is_needed(comparison: Comparison) -> Iterator[tuple[str, str]]:
             yield "Do", "change what interferes; more time on this machine would not help"
             return
     elif comparison.more_rounds is None or (comparison.more_minutes or 0.0) > MOST_MINUTES:
-        yield "Why", "too close to call in reasonable time"
+        yield from _why_no_time_is_enough(comparison)
         return
     if comparison.more_rounds is not None and comparison.more_minutes is not None:
         took = minutes(comparison.more_minutes * 60)
         yield "Do", f"about {count(comparison.more_rounds, 'more round')} ({took}) should decide"
+
+
+def _why_no_time_is_enough(comparison: Comparison) -> Iterator[tuple[str, str]]:
+    """Distinguish a difference that is near the limit from one that could be anything."""
+    wide = comparison.decisive
+    if wide and ruled_out_difference(wide) <= MOST_EQUAL:
+        yield "Why", "too close to call in reasonable time"
+        return
+    yield "Why", "too noisy for an answer in reasonable time"
+    if comparison.worst_case:
+        yield "Do", "repeat it on a quieter machine: more time on this one would hardly help"
 
 
 def ratio_words(compared: Sequence[Comparison]) -> list[str]:

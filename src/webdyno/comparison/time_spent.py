@@ -32,6 +32,8 @@ PARTS: dict[str, SecondsOf] = {
     "in the kernel": lambda slot: slot.servers.cpu_sys_s,
     "in interrupts": lambda slot: slot.servers.interrupts_s,
 }
+DIGITS = 3
+"""Of what a difference is made of, in one line."""
 SMALL = 0.05
 """Share of the whole difference that a part needs to be reported."""
 FEWEST_ROUNDS = 2
@@ -173,13 +175,25 @@ def explanation_in_short(explanation: Explanation) -> str | None:
     if not explanation.whole.is_sure or explanation.by_samples:
         return None
     whole = explanation.whole.more_us.estimate
+    decimals = text.decimals_of(whole, DIGITS)
     parts = [
-        f"{text.significant(part.more_us.estimate * np.sign(whole), 2)} µs {in_short(part.what)}"
-        for part in _large_parts(explanation)
+        f"{text.number(us, decimals)} µs {in_short(part.what)}"
+        for part, us in _rounded(_large_parts(explanation), float(np.sign(whole)), decimals)
     ]
-    more = f"{text.significant(abs(whole), 2)} µs {'more' if whole > 0 else 'less'}"
+    more = f"{text.number(abs(whole), decimals)} µs {'more' if whole > 0 else 'less'}"
     takes = f"{explanation.a} takes {more} CPU per request"
-    return f"{takes}: {', '.join(parts)}" if parts else takes
+    return f"{takes}, of which {', '.join(parts)}" if parts else takes
+
+
+def _rounded(
+    parts: Sequence[CpuPart], sign: float, decimals: int
+) -> Iterator[tuple[CpuPart, float]]:
+    """Yield parts, rounded so that what is shown adds up to their rounded sum."""
+    before = 0.0
+    for part in parts:
+        until = before + part.more_us.estimate * sign
+        yield part, round(until, decimals) - round(before, decimals)
+        before = until
 
 
 def _large_parts(explanation: Explanation) -> list[CpuPart]:

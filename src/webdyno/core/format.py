@@ -52,7 +52,12 @@ def number(value: float, decimals: int = 0) -> str:
 
 def significant(value: float, digits: int = DIGITS) -> str:
     """Return a value of unknown precision with this many significant digits at most."""
-    return number(value, min(digits - 1 - _magnitude(value), MOST_DECIMALS))
+    return number(value, decimals_of(value, digits))
+
+
+def decimals_of(value: float, digits: int) -> int:
+    """Return the decimals of a value with this many significant digits."""
+    return min(digits - 1 - _magnitude(value), MOST_DECIMALS)
 
 
 BEHIND_A_NOUN = re.compile(r" (?:with|without|that|reset|in)\b")

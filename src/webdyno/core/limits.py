@@ -4,9 +4,9 @@ import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
-from typing import Literal, NamedTuple
+from typing import Annotated, Literal, NamedTuple
 
-from pydantic import field_validator
+from pydantic import Field, field_validator
 
 from webdyno.core.base import Amount, Count, Interval, Model
 from webdyno.core.experiment import Experiment
@@ -132,6 +132,8 @@ class GateJudgement(Model):
     rate_rps: Amount | None = None
     """The arrival rate at which each endpoint was measured; None in a closed loop."""
     took_s: float = 0.0
+    needs_s: Annotated[float | None, Field(exclude=True)] = None
+    """How much more time would decide it, by the noise seen; None where nothing says so."""
     machine: Machine | None = None
     """None where nothing was measured."""
 

@@ -317,7 +317,7 @@ def _experiment(
     caller: Caller,
 ) -> CommandLine:
     path = " and ".join(asked.paths)
-    of_site = f"{path or served.ready_path} of {served.name}"
+    of_site = f"{path or served.ready_path} of the site {served.name}"
     where = f" at {of_site if served.paths else path}" if served.paths or path else ""
     if asked.traffic:
         where = f" at what {asked.traffic} asks for"

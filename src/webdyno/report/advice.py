@@ -7,6 +7,7 @@ from pathlib import Path
 from webdyno.comparison.comparison import asked_about
 from webdyno.comparison.sentences import MOST_MINUTES
 from webdyno.core import format as text
+from webdyno.core.experiment import OWN_GENERATOR, Experiment
 from webdyno.core.judgement import Verdict
 from webdyno.core.registry import command
 from webdyno.media.document import Facts, Headline
@@ -65,4 +66,17 @@ def next_steps(view: RunView, run: Path) -> Facts:
     lacking = [comparison.more_minutes for comparison in asked if comparison.more_minutes]
     if lacking and max(lacking) <= MOST_MINUTES:
         return [("Next", command("resume", run, "--time", f"{ceil(max(lacking))}m"))]
-    return [("Next", f"{command('explain', run)}     what limits each of them")]
+    if all(comparison.verdict is Verdict.INCONCLUSIVE for comparison in asked):
+        return []
+    return list(_explained(view.head.experiment, run))
+
+
+def _explained(experiment: Experiment, run: Path) -> Iterator[tuple[str, str]]:
+    """Yield the command that finds why, as far as it takes a run's load."""
+    if experiment.capacity or experiment.generator != OWN_GENERATOR:
+        return
+    loops = {experiment.load_of(name).loop for name in experiment.variants}
+    if "open" in loops:
+        yield "Next", f"{command('explain', run, '--profile')}     what their CPU time goes into"
+    else:
+        yield "Next", f"{command('explain', run)}     what limits each of them"

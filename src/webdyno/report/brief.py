@@ -41,12 +41,15 @@ NOISE_RULES = {"other-work", "steal", "client-cpu-starved", "client-stalled", "e
 """Warnings about what others did on the machine."""
 FURTHER = re.compile(r"; |, seen in ")
 """Where a warning goes on with what is said elsewhere, or with details."""
+CLAUSE_ENDS = (": ", "; ", ", so ", ", in ", ", but ", ", more than ")
 VARIANT = re.compile(r"\Avariant (.+?): ")
 """How a warning begins that is about one."""
 MOST_DIFFERENCES = 8
 MOST_NOTES = 3
 LINE, LONGEST_NAMES = 90, 40
 """Columns of a line next to its term, and of the names in it."""
+FIRST_LINES = 2
+"""Of the first note; of others one."""
 
 
 def brief(view: RunView) -> doc.Document:
@@ -184,9 +187,10 @@ def _notes(view: RunView, facts: Sequence[tuple[str, str]] = ()) -> Iterator[doc
             continue
         who, what = _who_and_what(warning.lines)
         if not _is_in(said, FURTHER.split(what.casefold())[0].rstrip(".")):
-            lines.append(_in_a_line(f"{who}: {what}" if who else what))
+            room = LINE if lines else FIRST_LINES * LINE
+            lines.append(_shortened(f"{who}: {what}" if who else what, room))
     if len(lines) > MOST_NOTES:
-        lines[MOST_NOTES - 1 :] = [f"{len(lines) - MOST_NOTES + 1} more, by --verbose"]
+        lines[MOST_NOTES - 1 :] = [f"{len(lines) - MOST_NOTES + 1} more, by `report --verbose`"]
     if lines:
         terms = ["Note", *[""] * (len(lines) - 1)]
         yield doc.FactList(list(zip(terms, lines, strict=True)))
@@ -204,9 +208,14 @@ def _who_and_what(lines: Sequence[str]) -> tuple[str, str]:
     return names, what[about[-1].end() :]
 
 
-def _in_a_line(said: str) -> str:
-    """Return so much of a sentence as a line has room for."""
-    return said if len(said) <= LINE else f"{said[: said.rindex(' ', 0, LINE - 2)].rstrip(';,:')} …"
+def _shortened(said: str, room: int) -> str:
+    """Return so much of a sentence as there is room for: whole clauses, where these say enough."""
+    if len(said) <= room:
+        return said
+    clause = max(said.rfind(end, 0, room) for end in CLAUSE_ENDS)
+    if clause > room / 2:
+        return said[:clause]
+    return f"{said[: said.rindex(' ', 0, room - 2)].rstrip(';,:')} …"
 
 
 def lines_unsaid(view: RunView, warning: doc.Callout) -> list[str]:

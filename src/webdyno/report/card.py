@@ -12,6 +12,7 @@ from webdyno.core.metrics import CPU_TIME, METRICS, THROUGHPUT
 from webdyno.evidence.point_data import PointData
 from webdyno.media.document import Facts, Tile
 from webdyno.report.point_facts import (
+    alone,
     interference_words,
     scope,
     servers_busy,
@@ -25,21 +26,24 @@ from webdyno.report.words import (
     LEAST_WORTH_TIMES,
     SIGNS,
     number_word,
-    ratio_and_interval,
     sure_bounds,
+    sure_ratio,
 )
+from webdyno.validity.client import SEND_DELAY
 
 LEAST_AGREEING, MOST_INTERFERENCE, MOST_EXCLUDED = 0.75, 0.05, 0.1
 """The rule of "Confidence", a word for people who don't read intervals; no verdict rests on it.
 
 Doubts are: fewer than three quarters of the restarts agree with the verdict; interference can have
 shifted the ratio by more than 5%; more than a tenth of the slots was excluded; servers and client
-shared CPUs. High is a decided verdict without doubts, moderate one with one doubt, and low one with
-several, or none that is decided."""
+shared CPUs; a variant was not steady under load for longer. High is a decided verdict without
+doubts, moderate one with one doubt, and low one with several, or none that is decided. Where all
+restarts say who is ahead, doubts are about how much."""
 
 
-ON_TILES, MOST_TILES = (CPU_TIME, "latency_p99_us", THROUGHPUT, "latency_p50_us"), 3
-"""Metrics with a tile next to the deciding one, the most important first, and tiles in all."""
+ON_TILES, MOST_TILES = (CPU_TIME, "latency_p99_us", THROUGHPUT, "latency_p50_us", "memory_mib"), 3
+"""Metrics with a tile next to the deciding one, the most important first, and tiles in all; not the
+throughput of an open loop, which is the arrival rate."""
 
 
 def card(view: RunView) -> Facts:
@@ -49,6 +53,7 @@ def card(view: RunView) -> Facts:
     if only and only.deciding:
         facts += [("What it means", said) for said in in_practice(only)]
         facts += [("Confidence", said) for said in confidence(only)]
+        facts += alone(only)
     facts.append(("What it holds for", scope_of(view)))
     if only:
         facts += [("Not certain", said) for said in not_certain(only)]
@@ -61,25 +66,35 @@ def tiles(view: RunView) -> list[Tile]:
     if not only or not only.deciding or view.has_ranks or len(only.deciding.rows) != 2:
         return []
     by_name = {table.metric.name: table for table in only.alongside}
+    if only.data.experiment.load_of_slots.loop == "open":
+        by_name.pop(THROUGHPUT, None)
     tables = [only.deciding, *(by_name[name] for name in ON_TILES if name in by_name)]
+    certain = only.decisive[0].clear if only.decisive else None
+    if certain:  # the headline has it first as well
+        tables.sort(key=lambda table: table.metric.name != certain.metric)
     return [_tile(table, table.comparisons[0]) for table in tables if table.comparisons][
         :MOST_TILES
     ]
 
 
 def _tile(table: MetricTable, comparison: Comparison) -> Tile:
-    shown, _ = ratio_and_interval(comparison)
     interval = f"{ci_heading(table)} {sure_bounds(comparison)}"
     word = (
         f"{SIGNS[comparison.verdict]} {IN_A_TABLE.get(comparison.verdict, str(comparison.verdict))}"
     )
-    return Tile(comparison.verdict, shown, METRICS[table.metric.name].short, interval, word)
+    short = METRICS[table.metric.name].short
+    is_open = comparison.verdict is Verdict.INCONCLUSIVE
+    shown = SIGNS[comparison.verdict] if is_open else sure_ratio(comparison)
+    return Tile(comparison.verdict, shown, short, interval, word)
 
 
 def not_certain(point: PointView) -> Iterator[str]:
-    """Yield the metrics next to the deciding one whose difference is open; of two variants only."""
+    """Yield the metrics next to the deciding one whose difference is open, of two variants only.
+
+    And whether latency is the servers' alone.
+    """
     open_ones = [
-        f"{table.metric.label} ({sure_bounds(comparison)})"
+        f"{table.metric.label} ({_may_be(comparison)})"
         for table in point.alongside
         if METRICS[table.metric.name].in_brief and len(table.rows) == 2
         for comparison in table.comparisons
@@ -87,6 +102,15 @@ def not_certain(point: PointView) -> Iterator[str]:
     ]
     if open_ones:
         yield f"Whether the variants differ in {text.listed(open_ones)}."
+    if any(warning.rule == SEND_DELAY.name for warning in point.judgement.warnings):
+        yield "How much of the latency is the load generator's own: it sent requests late."
+
+
+def _may_be(comparison: Comparison) -> str:
+    said = sure_bounds(comparison)
+    if not said[-1:].isdigit():
+        return "no bound is known"
+    return f"{said}{text.TIMES}"
 
 
 def _only_point(view: RunView) -> PointView | None:
@@ -114,7 +138,8 @@ def _in_cpus(comparison: Comparison) -> str:
     times = max(ratio.estimate, 1 / ratio.estimate)
     if times < LEAST_WORTH_TIMES:
         return f"{costly} needs about {text.percent(times - 1)} more server CPU than {cheap}"
-    return f"One CPU of {cheap} does the work of about {number_word(times)} CPUs of {costly}"
+    work = f"{number_word(times)} CPUs of {costly}"
+    return f"By CPU time, one CPU of {cheap} does the work of about {work}"
 
 
 def _requests(experiment: Experiment) -> str:
@@ -128,7 +153,7 @@ def confidence(point: PointView) -> Iterator[str]:
     asked = [each for each in point.decisive if each.ratio and each.verdict is not Verdict.INVALID]
     if not asked:
         return
-    said = [*_agreement(asked, point.judgement.rounds), interference_words(asked)]
+    said = [*_agreement(asked, point.judgement.rounds), interference_words(asked, point.data)]
     said.append(slots_excluded(point) if point.judgement.excluded else "nothing excluded")
     if point.data.head.machine.split.shared:
         said.append("servers and client shared CPUs")
@@ -141,10 +166,10 @@ def sureness(point: PointView) -> Iterator[str]:
     if len(asked) != 1 or len(point.data.experiment.variants) != len(point.decisive) + 1:
         return
     (only,) = asked
-    agreeing, restarts = _agreeing(only), len(only.by_round)
-    whose = f"all {restarts}" if agreeing == restarts else f"{agreeing} of {restarts}"
     doubts = f" ({', '.join(known)})" if (known := _doubts(only, point)) else ""
-    yield f"Confidence: {_level(only, point)}{doubts}, {whose} restarts agree."
+    level = _level(only, point)
+    agree = _who_is_ahead(only).removeprefix(f"{only.a} ")  # of whom the headline is
+    yield f"Confidence{_of_size(only, level)}: {level}{doubts}; {agree}."
 
 
 def _levels(asked: Sequence[Comparison], point: PointView) -> str:
@@ -155,12 +180,15 @@ def _levels(asked: Sequence[Comparison], point: PointView) -> str:
     for comparison in asked:
         variants.setdefault(_level(comparison, point), []).append(comparison.a)
     if len(variants) == 1:
-        return next(iter(variants)).capitalize()
+        (level,) = variants
+        about = _of_size(asked[0], level) if len(asked) == 1 else ""
+        return f"{level}{about}".capitalize()
     said = (f"{level} for {text.listed(variants[level])}" for level in LEVELS if level in variants)
     return ", ".join(said).capitalize()
 
 
 LEVELS = ("high", "moderate", "low")
+AHEAD = {Verdict.FASTER: "ahead", Verdict.SLOWER: "behind"}
 
 
 def _level(comparison: Comparison, point: PointView) -> str:
@@ -168,13 +196,26 @@ def _level(comparison: Comparison, point: PointView) -> str:
     return LEVELS[min(doubts, 2)] if comparison.verdict in DECIDED else "low"
 
 
+def _of_size(comparison: Comparison, level: str) -> str:
+    """Return of what a level is where every restart says who is ahead; else nothing."""
+    is_sided = comparison.verdict in AHEAD and _agreeing(comparison) == len(comparison.by_round)
+    return " in how much" if is_sided and level != LEVELS[0] else ""
+
+
 def _doubts(comparison: Comparison, point: PointView) -> list[str]:
     interfered = "only a bound" if comparison.limited_by else "noise"
+    unsteady = [
+        look.variant
+        for look in point.judgement.looks
+        if look.variant in {comparison.a, comparison.b}
+        and any(drift.metric == comparison.metric for drift in look.drifts)
+    ]
     doubts = {
         "restarts disagree": _agreeing(comparison) < LEAST_AGREEING * len(comparison.by_round),
         interfered: worst_interference([comparison]) > MOST_INTERFERENCE,
         "slots excluded": point.judgement.excluded_count > MOST_EXCLUDED * len(point.data.slots),
         "client and servers share CPUs": point.data.head.machine.split.shared,
+        f"{text.listed(unsteady)} not steady": bool(unsteady),
     }
     return [doubt for doubt, holds in doubts.items() if holds]
 
@@ -195,13 +236,20 @@ def _agreement(asked: Sequence[Comparison], rounds: int) -> Iterator[str]:
     (only,) = asked
     low, high = (text.significant(end(only.by_round), 3) for end in (min, max))
     between = low if low == high else f"{low}{text.DASH}{high}"
-    agreeing, restarts = _agreeing(only), len(only.by_round)
-    counted = "restarts" if restarts == rounds else f"restarts that count (of {rounds})"
-    if only.verdict not in DECIDED:
-        yield f"not decided, {restarts} {counted} gave {between}{text.TIMES}"
+    counted = "restarts" if len(only.by_round) == rounds else f"restarts that count (of {rounds})"
+    if only.verdict in DECIDED:
+        yield f"{_who_is_ahead(only, counted)} (single ones {between}{text.TIMES})"
     else:
-        whose = f"all {restarts}" if agreeing == restarts else f"{agreeing} of {restarts}"
-        yield f"{whose} {counted} agree ({between}{text.TIMES})"
+        about = f"{METRICS[only.metric].short} is not decided" if only.clear else "not decided"
+        yield f"{about}, {len(only.by_round)} single {counted} gave {between}{text.TIMES}"
+
+
+def _who_is_ahead(comparison: Comparison, counted: str = "restarts") -> str:
+    """Describe how many restarts say what the verdict says: `nginx ahead in all 6 restarts`."""
+    agreeing, restarts = _agreeing(comparison), len(comparison.by_round)
+    whose = f"all {restarts}" if agreeing == restarts else f"{agreeing} of {restarts}"
+    side = AHEAD.get(comparison.verdict)
+    return f"{comparison.a} {side} in {whose} {counted}" if side else f"{whose} {counted} agree"
 
 
 def scope_of(view: RunView) -> str:
@@ -223,7 +271,7 @@ def _network_and_cpus(data: PointData) -> Iterator[str]:
     for variant, trip_s in away.items():
         yield f"{variant} on another machine (round trip {text.latency(trip_s * 1e6)})"
     if len(away) < len(data.experiment.variants):
-        yield data.head.machine.network or "loopback"
+        yield data.head.machine.network or "client and servers on one machine"
     cpus = {data.head.cpus_of(variant) for variant in data.experiment.variants}
     (count,) = cpus if len(cpus) == 1 else (0,)
     if count and not data.head.hosts and not data.ran_before:

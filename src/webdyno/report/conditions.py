@@ -170,9 +170,10 @@ def _noise(judged: Sequence[Judgement]) -> Iterator[str]:
     splits = [split for judgement in judged for split in judgement.variance]
     for variant in dict.fromkeys(split.variant for split in splits):
         own = [split for split in splits if split.variant == variant]
-        restart = text.percent(median(split.restart_sd for split in own))
-        slot = text.percent(median(split.slot_sd for split in own))
-        yield f"{variant} {restart} run-to-run, {slot} within-run"
+        restart = median(split.restart_sd for split in own)
+        slot = median(split.slot_sd for split in own)
+        between = f"{text.percent(restart)} run-to-run" if restart else "none seen run-to-run"
+        yield f"{variant} {between}, {text.percent(slot)} within-run"
 
 
 def _responses(slots: Sequence[SlotRecord]) -> Iterator[tuple[str, str]]:
@@ -181,7 +182,7 @@ def _responses(slots: Sequence[SlotRecord]) -> Iterator[tuple[str, str]]:
     yield "Busiest client thread", f"{text.percent(busiest)} of its time"
     yield from _send_delay([slot.load for slot in slots if slot.load.loop == "open"])
     if own_counts := "; ".join(_own_counts(slots)):
-        yield "Servers' own counts", own_counts
+        yield "Servers' own counts", f"{own_counts}; ramp-ups included"
     if means := sorted({slot.servers.means for slot in slots if slot.servers.cpu_s}):
         yield "Server CPU read from", ", ".join(means)
 

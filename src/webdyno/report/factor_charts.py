@@ -29,8 +29,8 @@ from webdyno.report.tables import confidence_words
 from webdyno.report.words import (
     metric_axis,
     metric_label,
-    ratio_and_interval,
     sure_bounds,
+    sure_ratio,
     value_and_interval,
 )
 
@@ -209,7 +209,7 @@ def _ratio_rows(points: Sequence[PointView], axis: Axis) -> Rows:
             "value": comparison.ratio.estimate,
             "low": comparison.decisive.low,
             "high": comparison.decisive.high,
-            "told": f"{comparison.a}, {point.label}: {ratio_and_interval(comparison)[0]} "
+            "told": f"{comparison.a}, {point.label}: {sure_ratio(comparison)} "
             f"({sure_bounds(comparison)}), {comparison.verdict}",
         }
         for point in points

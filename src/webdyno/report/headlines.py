@@ -20,7 +20,7 @@ from webdyno.core.registry import as_called
 from webdyno.media.document import Headline
 from webdyno.report.point_facts import taken_by_others
 from webdyno.report.show import PointView, first
-from webdyno.report.words import SIGNS, as_headline, ratio_and_interval
+from webdyno.report.words import SIGNS, as_headline, sure_ratio
 
 MOST_HEADLINES = 2
 """Variants with a headline each; more of them share one by their verdict."""
@@ -62,7 +62,7 @@ def _comparison(comparison: Comparison, point: PointView) -> Iterator[Headline]:
         facts = [("Do", stop)]
     if clear and facts:
         work = METRICS[clear.metric].short
-        facts.append(("Or", f"Is {work} all that you need? Then you have the answer."))
+        facts.append(("Or", f"If {work} is all that you need, the first line answers it."))
     further = tuple(further_of_verdict(comparison))
     yield Headline(comparison.verdict, title, said, further, tuple(facts))
 
@@ -125,7 +125,7 @@ def _by_verdict(asked: Sequence[Comparison]) -> Iterator[Headline]:
             continue
         word = verdict_word(verdict, those[0].metric)
         title = f"{SIGNS[verdict]} {word.upper()} {COMPARED.get(verdict, 'for')} {those[0].b}"
-        named = [f"{each.a} {ratio_and_interval(each)[0]}" for each in those if each.ratio]
+        named = [f"{each.a} {sure_ratio(each)}" for each in those if each.ratio]
         others = [each.a for each in those if not each.ratio]
         said = text.listed_to(MOST_NAMED, named)
         without = f"{text.listed(others)}: no ratio yet" if others else ""

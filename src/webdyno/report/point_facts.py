@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from itertools import chain
 from math import inf
 from statistics import fmean, median
+from typing import NamedTuple
 
 from webdyno.comparison import question_of
 from webdyno.comparison.time_spent import explanation_in_short
@@ -15,15 +16,15 @@ from webdyno.core import format as text
 from webdyno.core.experiment import Experiment
 from webdyno.core.judgement import Comparison, Verdict
 from webdyno.core.load import Load
-from webdyno.core.metrics import CPU_TIME, THROUGHPUT
+from webdyno.core.metrics import CPU_TIME, METRICS, THROUGHPUT
 from webdyno.core.records import SlotRecord
 from webdyno.evidence.cost import cpu_apart, other_statements
 from webdyno.evidence.long_look import has_found, look_in_short
-from webdyno.evidence.noise import at_equal_cpu
+from webdyno.evidence.noise import at_equal_cpu, taken_share
 from webdyno.evidence.point_data import PointData
 from webdyno.media.document import Facts
 from webdyno.report.show import PointView
-from webdyno.report.words import SIGNS
+from webdyno.report.words import DECIDED, SIGNS, SMALLEST_REPORTED
 from webdyno.validity import excluded_words, valid_for
 from webdyno.validity.others import foreign_share, stolen_share
 
@@ -37,6 +38,26 @@ BUSY = 0.9
 MOST_NAMED = 2
 """Variants whose CPUs are reported one by one."""
 MOST_ENDPOINTS = 4
+MUCH_TAKEN = 0.1
+"""Share of the servers' CPUs from which on absolute figures are those of a busy machine."""
+MOSTLY_OTHERS = "mostly by others"
+
+
+class Busy(NamedTuple):
+    """How much of its CPUs a variant used: the medians of its slots."""
+
+    share: float
+    """Of what others left."""
+    of_all: float
+
+    @property
+    def is_full(self) -> bool:
+        return self.share >= BUSY
+
+    @property
+    def is_by_others(self) -> bool:
+        """Whether others had more of the CPUs than the servers."""
+        return self.of_all < self.share / 2
 
 
 def scope(experiment: Experiment) -> str:
@@ -99,15 +120,14 @@ def _why(point: PointView) -> Iterator[tuple[str, str]]:
     if len(point.data.experiment.variants) > TWO:
         return
     by_cpu = {each.verdict for each in judged.comparisons if each.metric == CPU_TIME}
-    decided = {each.verdict for each in point.decisive}
+    asked = {each.verdict for each in point.decisive}
     whys: list[str] = []
     if by_cpu & {Verdict.FASTER, Verdict.SLOWER}:
         whys += filter(None, map(explanation_in_short, judged.explanations))
     whys += waits_in_short(judged, known_alone=bool(whys))
-    if whys and decided & {Verdict.INCONCLUSIVE, Verdict.INVALID}:
-        yield "Cause", "; ".join(whys)
-    elif whys:
-        yield "Why" if not by_cpu - decided else "But", "; ".join(whys)
+    if whys:
+        is_against = asked <= DECIDED and by_cpu - asked
+        yield "But" if is_against else "Cause", "; ".join(whys)
 
 
 def _database(point: PointView) -> Iterator[tuple[str, str]]:
@@ -130,17 +150,23 @@ def _limits(point: PointView) -> str:
     if max(slot.load.client.busy for slot in slots) >= BUSY:
         return ": the client was saturated"
     busy = _busy_by_variant(point.data)
-    saturated = [variant for variant, share in busy.items() if share is not None and share >= BUSY]
-    if saturated and all(slot.load.loop == "closed" for slot in slots):
+    saturated = [variant for variant, each in busy.items() if each and each.is_full]
+    is_closed = all(slot.load.loop == "closed" for slot in slots)
+    if saturated and is_closed and point.data.experiment.load_of_slots.connections > 1:
         whose = (
             "" if len(saturated) == len(busy) else f" of {text.listed_to(MOST_NAMED, saturated)}"
         )
         return f": latency{whose} is mostly queueing"
-    known = [share for share in busy.values() if share is not None]
-    return f"; servers {_range_of(known)} busy" if known else "; server CPU unknown"
+    known = list(filter(None, busy.values()))
+    if not known:
+        return "; server CPU unknown"
+    if any(each.is_full and each.is_by_others for each in known):
+        return f"; servers' CPUs full, {MOSTLY_OTHERS}"
+    return f"; servers {_range_of(known)} busy"
 
 
-def _range_of(shares: Sequence[float]) -> str:
+def _range_of(known: Iterable[Busy]) -> str:
+    shares = [each.share for each in known]
     least, most = (text.percent(end(shares)) for end in (min, max))
     return most if least == most else f"{least} to {most}"
 
@@ -151,14 +177,16 @@ def _noise(point: PointView) -> Iterator[tuple[str, str]]:
         return
     data, taken = point.data, taken_by_others(point.data)
     by_throughput = any(comparison.metric == THROUGHPUT for comparison in point.decisive)
+    if taken and by_throughput and at_equal_cpu(valid_for(data, THROUGHPUT)):
+        taken += "; compared per CPU second"
+    elif taken and taken_share(data.slots) >= MUCH_TAKEN:
+        taken += ", so only ratios count"
     excluded = point.judgement.excluded_count
     said = [
         taken,
-        f"{excluded} of {text.count(len(data.slots), 'slot')} excluded" if excluded else "",
+        f"{excluded} of {text.number(len(data.slots))} measured slots excluded" if excluded else "",
         "other work on other machines is unknown" if data.round_trips_s else "",
     ]
-    if taken and by_throughput and at_equal_cpu(valid_for(data, THROUGHPUT)):
-        said.append("compared at equal CPU")
     if any(comparison.worst_case for comparison in point.decisive):
         said.append(_allowed_for(point.decisive))
     yield "Noise", "; ".join(filter(None, said)) or NO_INTERFERENCE
@@ -166,21 +194,25 @@ def _noise(point: PointView) -> Iterator[tuple[str, str]]:
 
 def _allowed_for(asked: Sequence[Comparison]) -> str:
     most = worst_interference(asked)
+    if 1 + most < SMALLEST_REPORTED:
+        return ""
     if most <= 1:
-        return f"CI allows for {text.percent(most)}"
+        whose = f"{METRICS[asked[0].metric].short}: " if asked[0].clear else ""
+        return f"{whose}CI widened by up to {text.percent(most)}"
     if any(comparison.limited_by for comparison in asked):
         return ""  # the headline says who was limited
     return "its effect has no tight bound"
 
 
-def _alone(point: PointView) -> Iterator[tuple[str, str]]:
+def alone(point: PointView) -> Iterator[tuple[str, str]]:
+    """Yield what decided ratios may be without other work, where that was estimated."""
     known = [
         f"{each.a} {text.between(each.alone)}"
         for each in point.decisive
-        if each.alone and text.is_useful(each.alone)
+        if each.alone and text.is_useful(each.alone) and each.verdict in DECIDED
     ]
     if known:
-        yield ALONE, f"on a machine without other work: {', '.join(known)}"
+        yield ALONE, f"without other work, by estimate: {', '.join(known)}"
 
 
 def taken_by_others(data: PointData) -> str:
@@ -211,7 +243,7 @@ FACTS: list[Callable[[PointView], Iterable[tuple[str, str]]]] = [
     _over_time,
     _load_and_limits,
     _noise,
-    _alone,
+    alone,
 ]
 
 
@@ -220,23 +252,24 @@ def servers_busy(data: PointData) -> str:
     return _busy_words(_busy_by_variant(data))
 
 
-def _busy_words(busy: Mapping[str, float | None]) -> str:
-    known = {variant: share for variant, share in busy.items() if share is not None}
+def _busy_words(busy: Mapping[str, Busy | None]) -> str:
+    known = {variant: each for variant, each in busy.items() if each}
     if busy and not known:
         return "server CPU unknown"
-    saturated = [variant for variant, share in known.items() if share >= BUSY]
+    saturated = [variant for variant, each in known.items() if each.is_full]
+    if any(known[variant].is_by_others for variant in saturated):
+        return f"server CPU full, {MOSTLY_OTHERS}"
     if len(saturated) == len(busy):
         return "server CPU saturated"
     if saturated:
         return f"server CPU saturated on {text.listed_to(MOST_NAMED, saturated)}"
     if len(known) > MOST_NAMED:
-        least, most = (text.percent(end(known.values())) for end in (min, max))
-        return f"servers not saturated ({least} to {most} busy)"
-    each = (f"{variant} {text.percent(share)}" for variant, share in known.items())
-    return f"servers not saturated ({', '.join(each)})"
+        return f"servers not saturated ({_range_of(known.values())} busy)"
+    shares = (f"{variant} {text.percent(each.share)}" for variant, each in known.items())
+    return f"servers not saturated ({', '.join(shares)})"
 
 
-def _busy_by_variant(data: PointData) -> dict[str, float | None]:
+def _busy_by_variant(data: PointData) -> dict[str, Busy | None]:
     slots = {variant: data.of_variant(variant) for variant in data.experiment.variants}
     unseen = data.round_trips_s
     return {
@@ -246,10 +279,12 @@ def _busy_by_variant(data: PointData) -> dict[str, float | None]:
     }
 
 
-def _busy(data: PointData, slots: Sequence[SlotRecord]) -> float:
-    """Return the share of its CPUs that a variant used, of what others left: its slots' median."""
+def _busy(data: PointData, slots: Sequence[SlotRecord]) -> Busy:
     cpus = data.head.cpus_of(slots[0].variant) or 1
-    return median([_used_share(slot, cpus) for slot in slots] or [0.0])
+    share = median(_used_share(slot, cpus) for slot in slots)
+    if data.head.machine.split.shared:
+        return Busy(share, share)  # the client is no one else
+    return Busy(share, median(_used_of_all(slot, cpus) for slot in slots))
 
 
 def _used_share(slot: SlotRecord, cpus: float) -> float:
@@ -258,6 +293,11 @@ def _used_share(slot: SlotRecord, cpus: float) -> float:
     if slot.readings:
         left_s = min(left_s, used_s + slot.readings.host.servers.idle_s)
     return min(used_s / left_s, 1.0) if left_s else 0.0
+
+
+def _used_of_all(slot: SlotRecord, cpus: float) -> float:
+    took_s = slot.load.all_of_it.length_s
+    return slot.servers.cpu_s / took_s / cpus if took_s else 0.0
 
 
 def _starts_words(data: PointData, rounds: int) -> str:
@@ -287,11 +327,12 @@ def worst_interference(asked: Sequence[Comparison]) -> float:
     return most
 
 
-def interference_words(asked: Sequence[Comparison]) -> str:
-    """Say the same in words."""
-    if not any(comparison.worst_case for comparison in asked):
-        return NO_INTERFERENCE
+def interference_words(asked: Sequence[Comparison], data: PointData) -> str:
+    """Return the same in words."""
     most = worst_interference(asked)
+    if 1 + most < SMALLEST_REPORTED:
+        taken = taken_share(data.slots) >= LEAST_TAKEN
+        return "what others took hit the variants alike" if taken else NO_INTERFERENCE
     if most > 1 and any(comparison.limited_by for comparison in asked):
         return "the ratio is only a bound"
     if most > 1:

@@ -16,7 +16,7 @@ from webdyno.media.document import Figure, Panel
 from webdyno.media.drawing import TOOLTIP, Layers, Rows, css_variable, panel, values
 from webdyno.report.show import MetricTable
 from webdyno.report.tables import confidence_words
-from webdyno.report.words import SIGNS, ratio_and_interval, worst_case_words
+from webdyno.report.words import SIGNS, ratio_and_interval, sure_ratio, worst_case_words
 
 TONES = {
     Verdict.FASTER: "better",
@@ -84,7 +84,7 @@ def ratio_panel(name: str, rows: Rows, against: str) -> Panel:
 def ratio_row(comparison: Comparison) -> dict[str, Any]:
     """Return a ratio with its interval, its band of equivalence, and all that is said of it."""
     assert comparison.ratio is not None  # noqa: S101 (requested by the caller)
-    ratio, interval = ratio_and_interval(comparison)
+    ratio, (_, interval) = sure_ratio(comparison), ratio_and_interval(comparison)
     decisive, wide = comparison.decisive or comparison.ratio, worst_case_words(comparison)
     bounds = f", worst case {wide}" if wide else ""
     label, verdict = f"{comparison.a} ÷ {comparison.b}", comparison.verdict

@@ -46,7 +46,7 @@ from webdyno.report.method_sections import (
     repeat_section,
 )
 from webdyno.report.point_charts import other_figures, point_figures, result_figures
-from webdyno.report.point_facts import LOAD, point_facts
+from webdyno.report.point_facts import ALONE, LOAD, point_facts
 from webdyno.report.ratio_charts import ratio_figure
 from webdyno.report.show import PointView, RunView
 from webdyno.report.tables import ALL_SLOTS, by_variant_table, latency_table, metrics_table
@@ -193,8 +193,9 @@ def _deciding(view: RunView, figures: Sequence[doc.Figure]) -> doc.Section:
 def _table_and_facts(point: PointView) -> Iterator[doc.Block]:
     if point.deciding:
         yield metrics_table(point, point.deciding, tails=True)
-    if facts := [fact for fact in point_facts(point) if fact[0] != LOAD]:
-        yield doc.FactList(facts)  # the card says under which load
+    in_card = {LOAD} if point.levels else {LOAD, ALONE}
+    if facts := [fact for fact in point_facts(point) if fact[0] not in in_card]:
+        yield doc.FactList(facts)
 
 
 def _fold_point(point: PointView) -> doc.Folded:

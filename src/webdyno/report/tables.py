@@ -19,6 +19,7 @@ from webdyno.report.words import (
     ratio_and_interval,
     side_word,
     sure_bounds,
+    sure_ratio,
     value_and_interval,
     verdict_cell,
     within_a_round,
@@ -29,7 +30,6 @@ IN_A_TABLE = {
     Verdict.FASTER: "better",
     Verdict.SLOWER: "worse",
     Verdict.EQUIVALENT: "same",
-    Verdict.INCONCLUSIVE: "open",
     Verdict.INVALID: "not valid",
 }
 """Verdicts where several metrics stand below each other, of which some are better high."""
@@ -124,7 +124,8 @@ def _columns_of_variants(
         if tail := tails.get(table.metric.name):
             merged = (merged_latency(point.data, variant) for variant in variants)
             name = Cell(f"Latency {tail}", below="all slots")
-            rows.append([name, *(percentile(all_, tail) for all_ in merged), *blank])
+            judged = ["", "", Cell("not compared", soft=True)] if compared else []
+            rows.append([name, *(percentile(all_, tail) for all_ in merged), *judged])
     if point.has_one_load:  # the trials of a search fail by intent
         failed = (text.number(_failures(point.data, variant)) for variant in variants)
         rows.append(["Failed requests", *failed, *blank])
@@ -216,8 +217,8 @@ def _ratio_cells(
     word = _verdict_cell(verdict)
     if verdict is Verdict.INVALID:
         return ["", "", word]
-    shown, _ = ratio_and_interval(comparison)
-    return [Cell(shown, strong=decides), Cell(sure_bounds(comparison), soft=True), word]
+    ratio = Cell(sure_ratio(comparison), strong=decides)
+    return [ratio, Cell(sure_bounds(comparison), soft=True), word]
 
 
 def _verdict_cell(verdict: Verdict) -> Cell:

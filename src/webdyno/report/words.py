@@ -35,6 +35,8 @@ MICROSECONDS = "µs"
 """The unit of metrics whose values are written as latency is, each with a unit of its own."""
 SMALLEST_REPORTED = 1.0005
 MOST_REPORTED = 6
+WIDE, WIDE_DIGITS = 1e6, 1
+"""How many times its lower end an interval's upper one may be to be written, in how many digits."""
 
 
 def number_word(times: float) -> str:
@@ -82,6 +84,12 @@ def ratio_and_interval(comparison: Comparison) -> tuple[str, str]:
     if ratio is None:
         return text.MISSING, ""
     return bound_sign(comparison) + text.times(ratio), text.ratio_bounds(ratio)
+
+
+def sure_ratio(comparison: Comparison) -> str:
+    """Return a ratio with the digits that the interval bears on which its verdict rests."""
+    sure = comparison.decisive
+    return bound_sign(comparison) + text.times(sure) if sure else text.MISSING
 
 
 def within_a_round(value: VariantValue | None) -> str:
@@ -178,10 +186,11 @@ def bound_sign(comparison: Comparison) -> str:
 
 
 def sure_bounds(comparison: Comparison) -> str:
-    """Return the interval that the verdict rests on, for a table; `too wide` if it says nothing."""
-    wide = comparison.worst_case or comparison.ratio
+    """Return the interval that the verdict rests on, for a table, however little it says."""
+    wide = comparison.decisive
     if comparison.verdict is Verdict.INCONCLUSIVE and wide and not text.is_useful(wide):
-        return "too wide"
+        ends = (text.significant(end, WIDE_DIGITS) for end in (wide.low, wide.high))
+        return "any" if wide.high > WIDE * wide.low else text.DASH.join(ends)
     return worst_case_words(comparison) or ratio_and_interval(comparison)[1]
 
 

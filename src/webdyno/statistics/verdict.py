@@ -16,7 +16,7 @@ slightly too often, which `SPENT` makes up for. Non-inferiority: ICH E9, section
 
 from dataclasses import dataclass, replace
 from functools import cache
-from math import ceil, exp, expm1, floor, log1p, log10
+from math import ceil, exp, floor, log1p, log10
 from typing import Literal
 
 import numpy as np
@@ -256,9 +256,9 @@ def ask_by_sampling(d: Logs, question: OneSided) -> OneSidedAnswer | None:
     required = f"(p = {p:.2g}, {level:.2g} required)"
     why = f"{question_text} is neither certain nor ruled out after {n} rounds {required}"
     if low > question.margin:
-        answer, why = "yes", f"{question_text} is certain: at least {percent(expm1(low))}"
+        answer, why = "yes", f"{question_text} is certain"
     elif high < question.margin:
-        answer, why = "no", f"{question_text} is ruled out: at most {percent(expm1(high))}"
+        answer, why = "no", f"{question_text} is ruled out"
     return OneSidedAnswer(
         question=question.words, answer=answer, at_least=exp(low), at_most=exp(high), why=why
     )

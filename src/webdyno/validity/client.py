@@ -250,9 +250,10 @@ SEND_DELAY = SlotRule(
     name="send-delay",
     broken=_lags,
     what=lambda slots: (
-        f"requests left up to {latency(max(slot.load.send_delay_us.p99 or 0.0 for slot in slots))} "
-        f"after they were due (99th percentile), more than {percent(SEND_DELAY_LIMIT)} of the "
-        "latency"
+        "the client sent requests up to "
+        f"{latency(max(slot.load.send_delay_us.p99 or 0.0 for slot in slots))} late (99th "
+        f"percentile, limit {percent(SEND_DELAY_LIMIT)} of the latency): so much of the latency "
+        "may be its own"
     ),
     fix="Lower the arrival rate, or give the client more CPUs (--server-cores 1).",
     invalidates=LATENCY,

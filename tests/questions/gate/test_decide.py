@@ -85,7 +85,7 @@ def test_many_times_worse_is_reported_as_a_factor_and_one_tolerance_once() -> No
     found = judged(gate_run(SimulatedVariant(server_cpu_us=300.0, throughput_rps=5_000)))
     assert re.fullmatch(
         r"/hello.txt needs 1\d× the CPU per request \(95% CI 1\d–1\d×; limit 1.05×\); "
-        "1 more check is worse",
+        "throughput of /hello.txt is beyond its limit, too",
         found.headline,
     ), found.headline
 

@@ -173,7 +173,7 @@ def _try_app(
 def _trial_lines(trial: "FirstTry") -> Iterator[str]:
     from webdyno.core.format import count, duration, latency, listed_to
 
-    asked = f"; asked by {trial.by}" if trial.by else ""
+    asked = f"; routes found in {trial.by}" if trial.by else ""
     yield f"up after {duration(trial.up_after_s)}{asked}"
     for name, value in trial.headers.items():
         yield f"asked with {name}: {value}, since it leads to https without"

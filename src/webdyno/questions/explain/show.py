@@ -122,13 +122,13 @@ def _worth(gain: Gain) -> str:
         often = f"in {text.count(gain.fixed_rounds, 'round')} without it, in none with it"
         worth = f"fixes {FIXED[gain.advice.fixes]} ({often})"
     else:
-        times_better = text.significant(gain.ratio.estimate, 3)
-        worth = f"is worth {times_better}× ({_between(gain.ratio)})"
+        worth = f"is worth {text.times(gain.ratio)} ({_between(gain.ratio)})"
     return f"{_setting(gain.advice)} {worth}: {_because(gain.advice)}"
 
 
 def _because(advice: Advice) -> str:
-    return f"with {text.level(advice.now)} it {advice.says} ({advice.vendor})"
+    now = "without it," if advice.now is False else f"with {text.level(advice.now)}"
+    return f"{now} it {advice.says} ({advice.vendor})"
 
 
 def _setting(advice: Advice) -> str:
@@ -141,5 +141,5 @@ def _list_gains(gains: Sequence[Gain]) -> str:
 
 def _between(ratio: Interval) -> str:
     if ratio.high > BOUNDLESS:
-        return f"at least {text.significant(ratio.low, 3)}"
-    return f"{text.significant(ratio.low, 3)} to {text.significant(ratio.high, 3)}"
+        return f"at least {text.significant(ratio.low, 3)}×"
+    return text.between(ratio)

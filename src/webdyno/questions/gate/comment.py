@@ -43,7 +43,7 @@ SIGNS = {
 ROW_SIGNS = {
     "worse": "❌ worse",
     "not worse": "✅",
-    "inconclusive": "⚪ open",
+    "inconclusive": "⚪ inconclusive",
     "invalid": "⚠️ not valid",
 }
 OPEN_FACTS = {"Cause", "Note", "Costs", "", REPEAT}

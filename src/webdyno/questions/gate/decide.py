@@ -39,10 +39,12 @@ from webdyno.questions.gate.growth import growth_at
 from webdyno.questions.gate.notes import (
     FEWEST_ROUNDS,
     OTHER_RULES,
+    NeededRounds,
     differing,
     endpoint_of,
     fixes,
     invalidating,
+    longest_rounds,
     needed_rounds,
     noisy_words,
     notes_on,
@@ -167,18 +169,21 @@ class GateQuestion(Question):
         if not rounds_s:
             return ""
         rounds = int(going[0].measure.budget_s / fmean(rounds_s))
-        return self._lacking(going, min(rounds, self.most_rounds(going[0]))) or ""
+        # However short the time, the fewest rounds are measured.
+        given = max(min(rounds, self.most_rounds(going[0])), self.experiment.measure.min_rounds)
+        needed, round_s = self._needed(going, given)
+        return noisy_words(needed, round_s, given) or ""
 
-    def _lacking(self, points: Sequence[PointData], given_rounds: int) -> str | None:
-        """Return which limits take more rounds than there are; None where these suffice."""
+    def _needed(
+        self, points: Sequence[PointData], given: int
+    ) -> tuple[Sequence[NeededRounds], float]:
+        """Return the rounds that limits take, and how long one at all points is."""
         seen = [data for data in points if len(data.rounds) >= FEWEST_ROUNDS]
         if not seen:
-            return None
+            return [], 0.0
         round_s = fmean(data.round_s for data in seen) * len(points)
         claims = [claim for data in seen for claim in self._claims(data)]
-        measure = self.experiment.measure
-        given = max(given_rounds, measure.min_rounds)  # however short the time
-        return noisy_words(needed_rounds(claims, measure, given), round_s, given)
+        return needed_rounds(claims, self.experiment.measure, given), round_s
 
     def judge_all_points(self, run: RunData) -> GateJudgement | None:
         """Judge it, finished or not; where it fails, with the second measurement if one is due."""
@@ -209,11 +214,14 @@ class GateQuestion(Question):
                 for note in response_notes(data.preflights, endpoint_of(data))
             ),
         ]
+        needs_s = None
         if _is_open(answer, claims):
             measured = [data for data in run.points if data.rounds]
             rounds = max(len(data.rounds) for data in measured)
-            if lacking := at_point._lacking(measured, rounds):
+            needed, round_s = at_point._needed(measured, rounds)
+            if lacking := noisy_words(needed, round_s, rounds, measured=True):
                 notes.append(lacking)
+                needs_s = (longest_rounds(needed) - rounds) * round_s
         nothing = "no endpoint is in both revisions"
         return GateJudgement(
             answer=answer,
@@ -227,6 +235,7 @@ class GateQuestion(Question):
             repeat=_repeat(run.head.experiment, claims),
             rate_rps=run.head.experiment.load.offered_rps,
             took_s=used_s(run),
+            needs_s=needs_s,
             machine=run.head.machine,
         )
 

@@ -260,20 +260,33 @@ def _rounds(sd: float, half_width: float, claim: MeasuredClaim, measure: Measure
     return measure.min_rounds + further
 
 
-def noisy_words(needed: Sequence[NeededRounds], round_s: float, given_rounds: int) -> str | None:
-    """Return how long limits take at all endpoints; None where the given rounds suffice."""
-    longest = max((need.rounds for need in needed), default=0.0)
+def longest_rounds(needed: Sequence[NeededRounds]) -> float:
+    """Return how many rounds it takes until all limits are decided."""
+    return max((need.rounds for need in needed), default=0.0)
+
+
+def noisy_words(
+    needed: Sequence[NeededRounds], round_s: float, given_rounds: int, *, measured: bool = False
+) -> str | None:
+    """Return how long limits take at all endpoints; None where the given rounds suffice.
+
+    While it is measured also what these will show.
+    """
+    longest = longest_rounds(needed)
     if longest <= given_rounds:
         return None
     limits = listed(dict.fromkeys(f"±{percent(need.limit)}" for need in needed))
     if longest == inf:
         takes = f"no time is enough for {limits} here"
     else:
-        takes = f"{limits} would take about {minutes(longest * round_s)} here"
+        in_all = " in all" if measured else ""
+        takes = f"{limits} would take about {minutes(longest * round_s)}{in_all} here"
     cpu = next((need for need in needed if need.metric == CPU_TIME), None)
     if cpu and cpu.rounds < longest:
         takes += f", CPU per request alone about {minutes(cpu.rounds * round_s)}"
+    given = f"{count(given_rounds, 'round')} ({minutes(given_rounds * round_s)})"
+    if measured:
+        return f"this machine is noisy: {takes}; {given} were measured"
     near = [need for need in needed if need.within < WITHIN]
     widths = listed(f"±{percent(need.within)} in {METRICS[need.metric].short}" for need in near)
-    given = f"{count(given_rounds, 'round')} ({minutes(given_rounds * round_s)})"
     return f"this machine is noisy: {takes}; {given} show {widths or 'no change'}"

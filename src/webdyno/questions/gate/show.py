@@ -7,6 +7,7 @@ from itertools import chain
 from math import ceil
 from pathlib import Path
 
+from webdyno.comparison.sentences import MOST_MINUTES
 from webdyno.core.errors import Exit
 from webdyno.core.format import MISSING, count, duration, latency, listed, percent, significant
 from webdyno.core.judgement import Verdict
@@ -31,7 +32,7 @@ HEADLINES = {
 ANSWERS = {
     "not worse": "✓",
     "worse": "✗ worse",
-    "inconclusive": "? open",
+    "inconclusive": "? inconclusive",
     "not asked": "– not evaluated",
     "invalid": "✕ not valid",
 }
@@ -47,6 +48,13 @@ EXITS = {
     GateAnswer.INCONCLUSIVE: Exit.INCONCLUSIVE,
     GateAnswer.INVALID: Exit.INVALID,
 }
+SURENESS = {
+    GateAnswer.PASS: "a PASS is wrong in at most 5% of gates",
+    GateAnswer.FAIL: "a FAIL of any check is wrong in at most 5% of gates",
+    GateAnswer.INCONCLUSIVE: "not decided",
+    GateAnswer.INVALID: "not valid",
+}
+"""What an answer is worth."""
 US_PER_MS = 1e3
 """A millisecond of CPU time for each request is a core for each 1,000 requests per second."""
 LONGEST_NAME = 16
@@ -102,8 +110,10 @@ class GateWhole:
             return [("Next", f"{command('explain', run, '--profile')}     which function it is")]
         open_ = [claim for claim in gate.of("inconclusive") if claim.rounds < self.most_rounds]
         if gate.answer is GateAnswer.INCONCLUSIVE and open_:
-            as_long = f"{max(ceil(gate.took_s / 60), 1)}m"
-            return [("Next", command("resume", run, "--time", as_long))]
+            more_s = gate.took_s if gate.needs_s is None else gate.needs_s
+            if more_s <= MOST_MINUTES * 60:
+                more = f"{max(ceil(more_s / 60), 1)}m"
+                return [("Next", command("resume", run, "--time", more))]
         return []
 
 
@@ -202,9 +212,8 @@ def _notes(gate: GateJudgement) -> Iterator[tuple[str, str]]:
 
 
 def _sides(gate: GateJudgement) -> Iterator[tuple[str, str]]:
-    named = gate.baseline if "baseline" in gate.baseline else f"{gate.baseline} (baseline)"
-    rate = "" if gate.rate_rps is None else f", at {gate.rate_rps:,g} requests/s"
-    yield "Compared", f"{gate.head} with {named}{rate}"
+    rate = "" if gate.rate_rps is None else f"; at {gate.rate_rps:,g} requests/s"
+    yield "Compared", f"head: {gate.head}; baseline: {gate.baseline}{rate}"
 
 
 def _costs(gate: GateJudgement) -> Iterator[tuple[str, str]]:
@@ -229,14 +238,15 @@ def _sureness(gate: GateJudgement) -> Iterator[tuple[str, str]]:
         return
     rounds = max(claim.rounds for claim in gate.claims)
     starts = f"{count(rounds, 'restart')} of each, interleaved" if rounds else "no valid round"
-    yield "Sure?", f"wrong in at most 5% of gates; {starts}; {duration(gate.took_s)}"
+    yield "Sure?", f"{SURENESS[gate.answer]}; {starts}; {duration(gate.took_s)}"
     most: dict[str, float] = {}
     for claim in gate.claims:
         if claim.noise is not None:
             most[claim.metric] = max(claim.noise, most.get(claim.metric, 0.0))
     if most:
         said = (f"{percent(noise)} in {METRICS[name].short}" for name, noise in most.items())
-        yield "Noise", f"two copies of {short_names(gate)[0]} differ by {listed(said)}"
+        copies = f"two copies of {short_names(gate)[0]}"
+        yield "Noise", f"{copies} differ by up to {listed(said)}; the CIs include it"
 
 
 FACTS: list[Callable[[GateJudgement], Iterable[tuple[str, str]]]] = [

@@ -6,8 +6,6 @@ from webdyno.core.format import DASH, count, percent, significant
 from webdyno.core.limits import GateAnswer, GateClaim
 from webdyno.core.metrics import METRICS
 
-MOST_NAMED = 1
-"""Open claims in a headline."""
 FACTORS_ABOVE = 2.0
 """A change beyond this, or its inverse, is written as a factor: nobody reads 1,200%."""
 KNOWN_WITHIN = 1000.0
@@ -28,15 +26,13 @@ def gate_headline(answer: GateAnswer, claims: Sequence[GateClaim]) -> str:
     if answer is GateAnswer.FAIL:
         worse = [claim for claim in counted if claim.answer == "worse"]
         worst = max(worse, key=lambda claim: claim.worse.low if claim.worse else 0.0)
-        others = len(worse) - 1
-        more = f"; {count(others, 'more check')} {'is' if others == 1 else 'are'} worse"
-        return worst_words(worst) + (more if others else "")
+        return worst_words(worst) + _also_worse([claim for claim in worse if claim is not worst])
     known = [claim for claim in counted if claim.worse]
     if not known:
         return "not enough valid data for an answer"
     if answer is GateAnswer.INCONCLUSIVE:
         open_ = [claim for claim in counted if claim.answer == "inconclusive"]
-        return f"{len(open_)} of {count(len(counted), 'check')} inconclusive: {_list_claims(open_)}"
+        return _list_open(open_, len(counted))
     tightest = min(claim.tolerance for claim in known)
     nearest = max(
         (claim for claim in known if claim.tolerance == tightest),
@@ -63,17 +59,36 @@ def change_words(claim: GateClaim) -> str:
     return f"{verb} {percent(abs(factor - 1))} {more} {rule.short}"
 
 
-def _list_claims(claims: Sequence[GateClaim]) -> str:
-    more = f"; and {len(claims) - MOST_NAMED} more" if len(claims) > MOST_NAMED else ""
-    return "; ".join(map(_said, claims[:MOST_NAMED])) + more
+def _also_worse(others: Sequence[GateClaim]) -> str:
+    if not others:
+        return ""
+    if len(others) == 1:
+        (only,) = others
+        return f"; {METRICS[only.metric].short} of {only.endpoint} is beyond its limit, too"
+    return f"; {count(len(others), 'more check')} are beyond their limits"
+
+
+def _list_open(open_: Sequence[GateClaim], checks: int) -> str:
+    """Name the first of what is open, and how much else is."""
+    first, more = open_[0], len(open_) - 1
+    also = f"{more} more of {count(checks, 'check')} {'is' if more == 1 else 'are'} inconclusive"
+    return f"{_said(first)}; {also}" if more else _said(first)
 
 
 def _said(claim: GateClaim) -> str:
     named = f"{claim.endpoint} {METRICS[claim.metric].short}"
     if claim.worse is None:
-        return f"{named}, {claim.why}"
-    because = f", {claim.why}" if claim.answer == "inconclusive" else ""
-    return f"{named} {change_range(claim)} (limit {limit_words(claim)}){because}"
+        return f"{named}: {claim.why}"
+    differs = claim.because == "baseline-differs"
+    because = f", as {claim.why}" if differs and claim.answer == "inconclusive" else ""
+    range_ = _may_be(claim) if claim.answer == "inconclusive" else change_range(claim)
+    return f"{named} {range_} (limit {limit_words(claim)}){because}"
+
+
+def _may_be(claim: GateClaim) -> str:
+    if not _is_known(claim):
+        return "may have changed by anything"
+    return f"may {'be' if _is_large(claim) else 'differ by'} {change_range(claim)}"
 
 
 def limit_words(claim: GateClaim) -> str:
