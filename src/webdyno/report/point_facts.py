@@ -331,8 +331,8 @@ def interference_words(asked: Sequence[Comparison], data: PointData) -> str:
     """Return the same in words."""
     most = worst_interference(asked)
     if 1 + most < SMALLEST_REPORTED:
-        taken = taken_share(data.slots) >= LEAST_TAKEN
-        return "what others took hit the variants alike" if taken else NO_INTERFERENCE
+        alike = "what others took hit the variants alike"
+        return alike if taken_by_others(data) else NO_INTERFERENCE
     if most > 1 and any(comparison.limited_by for comparison in asked):
         return "the ratio is only a bound"
     if most > 1:
