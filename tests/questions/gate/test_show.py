@@ -30,7 +30,7 @@ def test_the_answer_comes_first_and_claims_below() -> None:
     row = next(line for line in text.splitlines() if "130 µs" in line)
     assert "+28 to +32%" in row
     assert row.rstrip().endswith("worse")
-    assert "the working tree with main (1a2b3c4)" in text
+    assert "head: the working tree; baseline: main (1a2b3c4)" in text
 
 
 def test_a_narrow_terminal_gets_a_list_in_the_place_of_the_table() -> None:
