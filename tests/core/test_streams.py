@@ -3,12 +3,12 @@
 import pytest
 
 from builders import START, latencies, load_result
-from webdyno.core.goodput import engine_limits
 from webdyno.core.histogram import Histogram
 from webdyno.core.load_result import EventTimes, Failures, LoadResult
 from webdyno.core.metrics import METRICS, metrics_reported_by
 from webdyno.core.objectives import objective
 from webdyno.core.records import ServerUse, SlotRecord
+from webdyno.core.streams import engine_limits
 
 
 def streamed(measured_s: float = 1.0, **events: object) -> SlotRecord:

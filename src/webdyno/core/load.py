@@ -11,10 +11,10 @@ from typing import Annotated, Literal
 from pydantic import AfterValidator, Field, Strict, model_validator
 
 from webdyno.core.base import SIZE, Delay, Model, Pause, Quantity, Seconds
-from webdyno.core.goodput import GoodputLimits
 from webdyno.core.replay import unpack_replay
 from webdyno.core.request import Headers, WrittenPaths, WrittenRequest, parts_of
 from webdyno.core.session import Values, places, unknown_place
+from webdyno.core.streams import GoodputLimits
 
 MOST_CONNECTIONS = 1_000_000
 

@@ -17,11 +17,11 @@ from pydantic import ValidationError
 
 from webdyno.core.errors import UserError
 from webdyno.core.experiment import OWN_GENERATOR
-from webdyno.core.goodput import engine_limits
 from webdyno.core.hiding import hidden
 from webdyno.core.load import Load
 from webdyno.core.load_result import SCHEMA, LoadResult
 from webdyno.core.request import WrittenRequest
+from webdyno.core.streams import engine_limits
 from webdyno.core.testbed import is_in_own_network
 from webdyno.host.children import must, run_program
 from webdyno.load.interface import GeneratorError, LoadOrder, LoginError, Request, ServerResponse
