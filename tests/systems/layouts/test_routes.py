@@ -54,6 +54,10 @@ BELOW = {
     "  @Get(':id')\n  one() {}\n  @Post()\n  add() {}\n}\n"
     "@Controller({ path: 'parts', version: '1' })\n@UseGuards(Own)\nexport class Parts {\n"
     "  @Get('newest')\n  newest() {}\n}\n",
+    "src/own.controller.ts": "import { Controller, Get } from '@nestjs/common'\n"
+    "@Controller(PATHS.own)\nexport class Own {\n  @Get('unknown')\n  one() {}\n}\n"
+    "@Controller('known')\nexport class Known {\n  @Get(PATHS.one)\n  one() {}\n"
+    "  @Get(`${name}/x`)\n  two() {}\n  @Get('two')\n  three() {}\n}\n",
     "src/app.controller.ts": "import { Controller, Get } from '@nestjs/common'\n"
     "@Controller()\nexport class App {\n  @Get()\n  home() {}\n}\n",
     "src/main/java/shop/Orders.java": '@RestController\n@RequestMapping("/orders/")\n'
@@ -73,7 +77,7 @@ def test_routes_of_classes_and_files_with_a_path_of_their_own_are_whole(tmp_path
     routes = routes_of_sources(laid_out(tmp_path, BELOW))
     assert {it.label for it in routes} == {
         *("GET /api/items", "GET /api/items/:id", "POST /api/items", "GET /api/parts/newest"),
-        *("GET /api", "GET /shop/orders", "GET /shop/orders/{id}"),
+        *("GET /api", "GET /api/known/two", "GET /shop/orders", "GET /shop/orders/{id}"),
         "DELETE /shop/orders/{id}",
         *("GET /api/books", "GET /pages"),
         *("GET /blog", "GET /blog/{page}/{slug}", "POST /blog/new"),

@@ -6,17 +6,17 @@ from pathlib import Path
 
 from webdyno.systems.tables import read_text
 
-PATH = r"""(?:\{\s*)?(?:(?:value|path)\s*[=:]\s*)?[{\[]?\s*["'`](?P<path>[^"'`]{0,200})["'`]"""
+PATH = r"""(?:\{\s*)?(?:(?:value|path)\s*[=:]\s*)?[{\[]?\s*["'`](?P<path>[^"'`$]{0,200})["'`]"""
 REST = r"[^)]{0,300}\)"
 """Of what stands in parentheses."""
 UNTIL_CLASS = (
     rf"(?:\s*@[\w.]+(?:\({REST})?|\s*(?:export|default|public|abstract|final|open))*\s*class\b"
 )
-OF_NEST = re.compile(rf"@Controller\(\s*(?:{PATH})?{REST}{UNTIL_CLASS}")
+OF_NEST = re.compile(rf"@Controller\((?:\s*{PATH}{REST}|\)){UNTIL_CLASS}")
 OF_SPRING = re.compile(rf"@RequestMapping\(\s*{PATH}{REST}{UNTIL_CLASS}")
 CLASSES = {".ts": OF_NEST, ".js": OF_NEST, ".java": OF_SPRING, ".kt": OF_SPRING}
 METHOD = re.compile(
-    rf"@(?P<method>Get|Post|Put|Patch|Delete)(?:Mapping)?(?:\(\s*(?:{PATH})?{REST})?(?=\s)"
+    rf"@(?P<method>Get|Post|Put|Patch|Delete)(?:Mapping)?(?:\((?:\s*{PATH}{REST}|\)))?(?=\s)"
 )
 ATTRIBUTE = re.compile(
     r"""#\[Route\(\s*(?:path:\s*)?["'](?P<path>[^"']{0,200})["'](?P<rest>.{0,300}?)\)\]""",
