@@ -180,7 +180,7 @@ def _notes(view: RunView, facts: Sequence[tuple[str, str]] = ()) -> Iterator[doc
     answers = [answer.sentence for answer in view.answers]
     said = " ".join([*answers, *(fact for _, fact in facts)]).casefold()
     fixes = {fact for answer in view.answers for _, fact in answer.facts}
-    lines = []
+    lines: list[str] = []
     for warning in view.warnings:
         noise = warning.name in NOISE_RULES and not view.several
         if warning.name == SHORT_RUN or noise or not warning.lines or warning.fix in fixes:

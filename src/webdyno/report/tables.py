@@ -109,6 +109,7 @@ def _columns_of_variants(
             Column("verdict", "verdict", obvious=True),
         ]
     blank = [""] * 3 if compared else []
+    uncompared: list[Cell | str] = ["", "", Cell("not compared", soft=True)] if compared else []
     rows: list[list[Cell | str]] = []
     for table in tables:
         name = Cell(metric_title(table.metric), strong=table is point.deciding)
@@ -124,8 +125,7 @@ def _columns_of_variants(
         if tail := tails.get(table.metric.name):
             merged = (merged_latency(point.data, variant) for variant in variants)
             name = Cell(f"Latency {tail}", below="all slots")
-            judged = ["", "", Cell("not compared", soft=True)] if compared else []
-            rows.append([name, *(percentile(all_, tail) for all_ in merged), *judged])
+            rows.append([name, *(percentile(all_, tail) for all_ in merged), *uncompared])
     if point.has_one_load:  # the trials of a search fail by intent
         failed = (text.number(_failures(point.data, variant)) for variant in variants)
         rows.append(["Failed requests", *failed, *blank])
