@@ -35,6 +35,14 @@ def printable(text: str) -> str:
     return hidden(text).translate(SHOWN)
 
 
+def in_one_line(text: str) -> str:
+    """Return a text as it may be shown, in one line, such as a comment of a file.
+
+    Names of files have line breaks where somebody wants them to.
+    """
+    return printable(" ".join(text.split()))
+
+
 def begin_of(text: str, letters: int) -> str:
     """Return the beginning of a text of others, without secrets: half of one isn't known as one."""
     return hidden(text)[:letters]

@@ -55,3 +55,14 @@ def test_what_is_no_port_is_refused(tmp_path: Path, port: str) -> None:
 def test_a_name_may_have_the_mark_of_a_port(open_folder: Path) -> None:
     (open_folder / "site#a.conf").write_text(TEXT)
     assert "root /a;" in make(open_folder, "nginx:site#a.conf", []).files["nginx.conf"]
+
+
+def test_no_directive_begins_in_a_comment(open_folder: Path) -> None:
+    """What was changed is said above the configuration; a line break there is the author's."""
+    break_in = 'access_log "/x\ninclude /etc/shadow;\n#";'
+    (open_folder / "site.conf").write_text(f"server {{ listen 80; {break_in} root /a; }}\n")
+    name = "other\ninclude passwd;\n#.conf"
+    (open_folder / name).write_text(TEXT)
+    for text in ("nginx:site.conf", f"nginx:{name}#80"):
+        moved = make(open_folder, text, []).files["nginx.conf"]
+        assert not [line for line in moved.split("\n") if line.startswith("include ")], moved

@@ -55,6 +55,21 @@ def test_any_text_is_read_without_a_fault(
     assert found is None or tomllib.loads(project_text(found, {}))
 
 
+def test_a_file_s_name_is_shown_in_one_line(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    name = 'a\nbuild_variables = ["TOKEN"]\nenvironment.A = "${env:TOKEN}"\n#\x1b.js'
+    folder = laid_out(
+        tmp_path, {"Procfile": "web: ./server\n", "server": "", name: "app.listen(3000)\n"}
+    )
+    assert run_command_line(["init", "--no-try", str(folder)]) == Exit.OK
+    app = tomllib.loads((folder / "webdyno.toml").read_text())["app"]
+    assert app == {"start": "./server"}
+    shown = capsys.readouterr().err
+    assert "␛.js" in shown
+    assert "\nbuild_variables" not in shown
+
+
 def test_init_writes_a_file_once(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     folder = laid_out(tmp_path, {"go.mod": "module m\n", "main.go": GO})
     assert run_command_line(["init", str(folder)]) == Exit.OK

@@ -11,6 +11,7 @@ from cyclopts import Parameter
 
 from webdyno.core.errors import Exit, OperationError, UserError
 from webdyno.core.registry import command
+from webdyno.core.text import in_one_line
 from webdyno.interfaces.cli.flags import VARIABLE, RunFlags, Variables, flag, read_pairs
 from webdyno.media.console import notify
 
@@ -133,9 +134,9 @@ def _show(app: "FoundApp") -> None:
     for role, name in app.services.items():
         notify(f"    {name} stands behind it, as {role}")
     for note in app.notes:
-        notify(f"    {note}")
+        notify(f"    {in_one_line(note)}")
     for doubt in app.doubts:
-        notify(f"    check: {doubt}")
+        notify(f"    check: {in_one_line(doubt)}")
 
 
 def _try_app(
@@ -237,7 +238,7 @@ def _completed_by_person(folder: Path, app: "FoundApp | None", yes: bool) -> "Fo
         note = f"{app.several}: {', '.join(app.choices)}; {name} was taken"
         return replace(first, notes=(note, *first.notes))
     why = f"{app.by} doesn't say" if app else f"nothing in {folder.resolve()} says"
-    reasons = "".join(f"\n{doubt}" for doubt in app.doubts) if app else ""
+    reasons = "".join(f"\n{in_one_line(doubt)}" for doubt in app.doubts) if app else ""
     if not is_there:
         looked = "" if app else f" (looked for: {looked_for()})"
         raise UserError(

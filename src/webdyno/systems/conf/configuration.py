@@ -13,6 +13,7 @@ from webdyno.core.errors import OperationError, UserError
 from webdyno.core.files import cause_of
 from webdyno.core.request import host_name_of
 from webdyno.core.service import ORIGINS, Origins
+from webdyno.core.text import in_one_line
 from webdyno.host.users import server_user
 from webdyno.systems.conf import passing
 from webdyno.systems.conf.config_files import ConfigFiles
@@ -162,11 +163,13 @@ def make(spec: TargetSpec) -> GeneratedService:
         ) from None
     machines = passing.elsewhere(relocated.passed_on)
     to_backends = [*request.backends.changes(), *request.backends.silent()]
-    changes = list(dict.fromkeys([*request.notes, *to_backends, *relocated.changes, *machines]))
+    said = [*request.notes, *to_backends, *relocated.changes, *machines]
+    changes = list(dict.fromkeys(map(in_one_line, said)))  # comments: no directive begins in them
     spec.notify(f"{spec.written}, as {server} runs it here:")
     for change in changes:
         spec.notify(f"  {change}")
-    head = [f"# {file}, moved by webdyno:", *(f"#   {change}" for change in changes), ""]
+    first = f"# {in_one_line(str(file))}, moved by webdyno:"
+    head = [first, *(f"#   {change}" for change in changes), ""]
     above, template = verbatim("\n".join(head)), _template(relocated, spec, request.backends)
     written = (
         {relocated.name: above + template}

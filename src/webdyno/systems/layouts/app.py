@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 
 import tomli_w
 
-from webdyno.core.text import printable
+from webdyno.core.text import in_one_line
 from webdyno.systems.tables import as_list
 
 FOR_MEASURING = "only-for-measuring-" * 4
@@ -103,9 +103,7 @@ def project_text(
         "environment": app.environment,
     }
     headers = {**app.headers, **(login.headers if login else {})}
-    # Files are named in them, which may be called anything.
-    doubts = [f"# {' '.join(printable(doubt).split())}" for doubt in app.doubts]
-    parts = ["[app]", *doubts, *_toml_lines(keys)]
+    parts = ["[app]", *(f"# {in_one_line(doubt)}" for doubt in app.doubts), *_toml_lines(keys)]
     if load := list(_toml_lines({"connections": app.connections or None, "headers": headers})):
         parts += ["", "[load]", *load]
     for step in login.steps if login else ():
