@@ -28,13 +28,12 @@ ALLOWED = {
     "host/users.py": "logs, opened so that no link is followed, and looked at",
     "host/warden.py": "files of the kernel's, and names in open folders, for removal",
     "systems/containers/podman.py": "a temporary folder",
-    "systems/conf/relocation.py": "a copy in a folder of mode 700, made for it",
     "probes/profile.py": "pipes of its own",
     "measure/folder.py": "records, opened so that no link is followed, and looked at",
     "report/exports.py": "DuckDB writes to what `replacing` gives it",
     "interfaces/cli/report.py": "calls the writer of Parquet",
     "measure/variant.py": "logs of commands, opened so that no link is followed",
-    "measure/repeat.py": "the catalogue of a run whose folder was just made",
+    "measure/repeat.py": "links in the catalogue of a run whose folder was just made",
     "servers/prepared.py": "a folder of the cache that its maker made a moment ago",
     "servers/needs.py": "a folder of the cache, as are its logs",
     "servers/starting.py": "a link in a workspace, which is ours alone",
@@ -84,6 +83,29 @@ def _mode_writes(call: ast.Call) -> bool:
     texts = [it.value for it in given if isinstance(it, ast.Constant) and isinstance(it.value, str)]
     modes = [text for text in texts if text and set(text) <= set("rwxabt+")]
     return any(set(mode) & set("wa+") and "x" not in mode for mode in modes)
+
+
+CHANGES_MODES = {
+    "host/users.py": "opens a folder that was private",
+    "host/workspace.py": "opens what is ours to write, whatever the umask is",
+    "host/copies.py": "opens what was private; of a folder before anything is in it",
+    "host/warden.py": "lets us into folders that are removed",
+    "servers/prepared.py": "opens folders that were private",
+    "servers/needs.py": "opens a folder that was private",
+    "systems/conf/relocation.py": "lets others through to a private folder",
+    "measure/redact.py": "opens logs once no secret is in them; gives a copy the mode of its file",
+}
+"""By file: why nobody has opened yet what is closed to him, if anything is."""
+
+
+def test_no_file_is_made_first_and_closed_to_others_then() -> None:
+    """Who opened it in between would read on: `write_whole` and `new_file` give it its mode."""
+    changing = {
+        path.relative_to(SOURCES).as_posix()
+        for path in SOURCES.rglob("*.py")
+        if re.search(r"\bf?chmod\(", path.read_text(encoding="utf-8"))
+    }
+    assert changing == CHANGES_MODES.keys()
 
 
 def test_the_engine_writes_by_name_in_one_place() -> None:

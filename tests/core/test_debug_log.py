@@ -31,6 +31,15 @@ def test_lines_have_time_process_and_module_and_are_added(file: Path) -> None:
     assert file.stat().st_mode & 0o777 == 0o600
 
 
+def test_a_file_that_others_may_have_open_is_none(file: Path) -> None:
+    """To close it to them would not close what they have opened."""
+    file.write_text("")
+    file.chmod(0o644)
+    with pytest.raises(OperationError, match="may have opened"), debug_log([], file):
+        pass
+    assert file.read_text() == ""
+
+
 def test_it_is_that_of_processes_started_inside_and_of_nobody_later(file: Path) -> None:
     with debug_log([], file):
         assert os.environ[DEBUG_FILE] == str(file)

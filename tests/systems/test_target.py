@@ -45,5 +45,8 @@ def test_variables_are_closed_to_others_from_the_first_on(monkeypatch: pytest.Mo
 
     monkeypatch.setattr(os, "open", opened)
     made = GeneratedService({"title": "web"}, {"web.env": "DB_PASSWORD=x\n"})
-    GeneratedCatalogue({}).service("image", "compose.yaml#web", made)
+    catalogue = GeneratedCatalogue({})
+    catalogue.service("image", "compose.yaml#web", made)
     assert modes[-2:] == [0o600, 0o600]
+    assert catalogue.path is not None
+    assert catalogue.path.stat().st_mode & 0o777 == 0o700

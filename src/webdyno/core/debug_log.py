@@ -81,10 +81,13 @@ def debug_log(words: Sequence[str], file: Path | None = None) -> Iterator[None]:
     path = (file or Path(str(before))).absolute()
     with writing(path):
         opened = open_here(path, os.O_WRONLY | os.O_APPEND, mode=0o600)
-        if os.fstat(opened.fileno()).st_uid != os.geteuid():
+        status = os.fstat(opened.fileno())
+        if status.st_uid != os.geteuid():
             opened.close()
             raise OSError(errno.EPERM, "the file there belongs to somebody else")
-        os.fchmod(opened.fileno(), 0o600)
+        if status.st_mode & 0o077:
+            opened.close()
+            raise OSError(errno.EPERM, "others may have opened the file there; remove it")
     handler = _DebugFile(opened)
     package = logging.getLogger("webdyno")
     package.addHandler(handler)

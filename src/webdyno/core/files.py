@@ -234,6 +234,12 @@ def write_whole(
             file.write(data)
 
 
+def new_file(path: Path, mode: int = 0o600) -> IO[bytes]:
+    """Make a file, which nobody but us can open before it is opened to others."""
+    new = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC
+    return os.fdopen(os.open(path, new, mode), "wb")
+
+
 def open_here(path: Path, flags: int, below: Path | None = None, mode: int = 0o666) -> IO[bytes]:
     """Open a regular file to write into it where it is, made if it isn't there; follow no link.
 

@@ -15,7 +15,7 @@ from pathlib import Path, PurePosixPath
 from typing import IO
 
 from webdyno.core.errors import OperationError
-from webdyno.core.files import everything_below
+from webdyno.core.files import everything_below, new_file
 from webdyno.host.children import identity, must, run_program
 from webdyno.host.users import ServerUser
 
@@ -146,7 +146,7 @@ def unpack(archive: IO[bytes], target: Path, *, links: bool, most_bytes: float =
 
 def _write(content: IO[bytes], path: Path, mode: int) -> None:
     """Where a file holds nothing but zeros the disk gets a hole."""
-    with path.open("xb") as file:
+    with new_file(path) as file:
         while chunk := content.read(CHUNK_BYTES):
             if chunk.count(0) == len(chunk):
                 file.seek(len(chunk), os.SEEK_CUR)

@@ -12,7 +12,7 @@ from typing import Any, BinaryIO, Literal, TypeVar, cast, get_args, get_origin
 from pydantic import BaseModel
 
 from webdyno.core.errors import OperationError
-from webdyno.core.files import MIB, everything_below, folder_inside, replacing
+from webdyno.core.files import MIB, everything_below, folder_inside, new_file, replacing
 from webdyno.core.hiding import MOST_ESCAPED, SECRETS, Span, hidden, parts_without
 from webdyno.core.records import Record
 from webdyno.core.request import endpoints_of, parts_of
@@ -129,7 +129,7 @@ def hide_in_files(folder: Path) -> None:
 def _rewrite(path: Path, file: BinaryIO) -> None:
     before = os.fstat(file.fileno())
     try:
-        with replacing(path) as unfinished, unfinished.open("xb") as written:
+        with replacing(path) as unfinished, new_file(unfinished) as written:
             os.fchown(written.fileno(), before.st_uid, before.st_gid)
             mode = 0o644 if _is_closed_log(path, before) else stat.S_IMODE(before.st_mode)
             os.fchmod(written.fileno(), mode)

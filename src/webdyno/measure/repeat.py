@@ -18,6 +18,7 @@ from webdyno.core.files import (
     checked_files,
     everything_below,
     folder_inside,
+    new_file,
     reading,
     trusted_users,
     write_whole,
@@ -185,6 +186,5 @@ def _copy_file(source: Path, target: Path) -> None:
     """Copy a file that is no link, with its mode: whom it was closed to the copy is closed to."""
     with open_given(source) as given:
         mode = stat.S_IMODE(os.fstat(given.fileno()).st_mode)
-        new = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC
-        with os.fdopen(os.open(target, new, mode), "wb") as copy:
+        with new_file(target, mode) as copy:
             shutil.copyfileobj(given, copy)

@@ -22,7 +22,7 @@ from webdyno.core.service import Need, Service, Text, Variable
 from webdyno.core.setting import Setting, SwitchSetting
 from webdyno.core.stack import ANYTHING
 from webdyno.core.text import RoleName
-from webdyno.host.users import ServerUser, caller, home_of, name_of
+from webdyno.host.users import ServerUser, caller, home_of, make_private, name_of
 from webdyno.host.workspace import Workspace
 from webdyno.systems.tables import as_list, as_table, is_table
 
@@ -277,7 +277,7 @@ class GeneratedCatalogue:
         if self.path is None:
             made = Workspace()
             atexit.register(made.remove)
-            self.path = made.path
+            self.path = make_private(made.path / "catalog")
         folder = self.path / kind / name
         if folder.is_dir():
             return None

@@ -13,10 +13,11 @@ from typing import NamedTuple
 import regex
 
 from webdyno.core.errors import OperationError, UserError
+from webdyno.core.files import write_whole
 from webdyno.core.format import listed, listed_to
 from webdyno.core.service import Origin
 from webdyno.host.children import in_session, no_orphans
-from webdyno.host.users import ServerUser, hand_over, name_of
+from webdyno.host.users import ServerUser, hand_over, make_private, name_of
 from webdyno.systems.conf.config_files import ConfigFiles
 from webdyno.systems.conf.passing import Backends, PassedOn
 
@@ -253,11 +254,9 @@ def readable(request: RelocationRequest, text: str, *, differs: bool = False) ->
         yield request.file
         return
     with tempfile.TemporaryDirectory() as above:
-        folder = Path(above, "copy")
-        folder.mkdir(mode=0o700)
+        folder = make_private(Path(above, "copy"))
         copy = folder / request.file.name
-        copy.write_text(text, encoding="utf-8")
-        copy.chmod(0o600)
+        write_whole(copy, text, mode=0o600)
         hand_over(folder, user)
         Path(above).chmod(0o711)
         yield copy
