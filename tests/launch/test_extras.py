@@ -1,6 +1,8 @@
 """Extras are offered where they are asked for, as packages of the distribution are."""
 
+import os
 import shutil
+import subprocess
 from collections.abc import Sequence
 from contextlib import nullcontext
 from importlib.metadata import PackageNotFoundError
@@ -14,6 +16,7 @@ from webdyno.launch import extras
 from webdyno.launch.caller import Caller
 from webdyno.launch.extras import provide_extra
 
+UV = Path(__file__).parents[2] / ".dyno/uv/bin/uv"
 WRITTEN = ["scipy>=1.16", 'optuna>=4.5; extra == "tune"', 'duckdb>=2.0; extra == "parquet"']
 
 
@@ -34,11 +37,8 @@ class Machine:
         if name == "optuna" and not self.installed:
             raise PackageNotFoundError(name)
 
-    def run(
-        self, words: Sequence[str], *, within_s: float | None, folder: str
-    ) -> CompletedProcess[str]:
+    def run(self, words: Sequence[str], *, within_s: float | None) -> CompletedProcess[str]:
         assert within_s is None
-        assert folder == "/", "uv takes settings of others from where it is called"
         self.ran.append(words)
         self.installed = self.installs
         return CompletedProcess(words, 0 if self.installs else 1, "", "no network")
@@ -72,6 +72,30 @@ def test_a_yes_installs_what_is_lacking(monkeypatch: pytest.MonkeyPatch) -> None
     assert machine.questions == ["tuning takes optuna: install by uv?"]
     ((program, *_, last),) = machine.ran
     assert (program, last) == ("/usr/bin/uv", "optuna>=4.5")
+
+
+@pytest.mark.skipif(not UV.exists(), reason="./dyno made no environment here")
+def test_uv_takes_no_settings_from_the_current_folder(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    """Where packages come from may stand in `uv.toml`, there or in a folder above, as in /tmp."""
+    machine = Machine(monkeypatch)
+    provide_extra("tune", "tuning", machine.asked_by(True))
+    ((_, *words),) = machine.ran
+    folder = tmp_path / "project"
+    folder.mkdir()
+    (tmp_path / "uv.toml").write_text("no-index = true\nfind-links = ['/of-others']\n")
+    environment = {"PATH": os.environ["PATH"], "UV_OFFLINE": "1", "UV_CACHE_DIR": str(tmp_path)}
+    done = subprocess.run(
+        [UV, *words, "--reinstall", "--dry-run"],
+        cwd=folder,
+        env=environment,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert "the network was disabled" in done.stderr
+    assert "of-others" not in done.stderr
 
 
 def test_who_agreed_beforehand_sees_a_line(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -38,8 +38,7 @@ def provide_extra(extra: str, purpose: str, caller: Caller) -> None:
             f"{purpose} takes {names}; nothing was installed. Add {caller.spelled('--yes')} to "
             f"have that done, or run\n    {shlex.join(command)}"
         )
-    # uv takes settings from the folder that it is called in, and from those above.
-    done = run_program(command, within_s=None, folder="/")
+    done = run_program(command, within_s=None)
     invalidate_caches()
     if done.returncode or list(_lacking(extra)):
         end = last_lines(done.stdout + done.stderr, SHOWN_LINES)
@@ -68,4 +67,8 @@ def _installing(requirements: Sequence[str]) -> list[str] | None:
         return [*python_module("pip"), "install", *requirements]
     of_checkout = Path(sys.prefix).parent / UV_OF_CHECKOUT
     uv = str(of_checkout) if of_checkout.exists() else shutil.which("uv")
-    return [uv, "pip", "install", "--python", sys.prefix, *requirements] if uv else None
+    if uv is None:
+        return None
+    # It takes settings, such as where packages come from, from the current folder and those above:
+    # also where the command is pasted.
+    return [uv, "pip", "install", "--directory=/", "--python", sys.prefix, *requirements]
