@@ -144,15 +144,22 @@ def test_gitlab_is_red_where_github_is() -> None:
     assert "exit $code" in job["script"]
 
 
+def test_a_job_of_gitlab_takes_nothing_that_another_branch_could_leave() -> None:
+    """Keys of caches are every branch's to name, and without containers /tmp is one for all."""
+    for job in (GITLAB["webdyno gate"], GITLAB["webdyno comment"]):
+        assert job["cache"] == []
+        assert job["script"][0] == "venv=$(mktemp -d)"
+        assert "--no-cache-dir" in next(line for line in job["script"] if "/pip" in line)
+
+
 def test_nothing_of_the_branch_runs_in_the_job_of_gitlab_that_has_the_token() -> None:
     gate, comment = GITLAB["webdyno gate"], GITLAB["webdyno comment"]
     assert comment["environment"] == {"name": "webdyno-comment", "action": "access"}
     assert "environment" not in gate
     assert "comment" not in " ".join(gate["script"])
-    # No checkout, no commands and no cache that a branch's jobs share.
+    # No checkout and no commands of other jobs.
     assert comment["variables"] == {"GIT_STRATEGY": "none"}
     assert comment["inherit"] == {"default": False}
-    assert comment["cache"] == []
     assert comment["needs"] == ["webdyno gate"]
     assert not {"before_script", "after_script", "services", "extends"} & comment.keys()
     begins = ("venv=$(mktemp -d)", "python3 -I ", '"$venv/bin/')
