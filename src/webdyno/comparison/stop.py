@@ -82,7 +82,10 @@ def used_up(data: PointData, measure: Measure, elapsed_s: float, times: float = 
         return Stop("max-rounds", f"{count(finished, 'round')} are the most that were asked for")
     if elapsed_s + data.round_s > budget_s:
         longest = f"{times:g} times the budget" if times > 1 else "the budget"
-        return Stop("budget", f"no other round fits into {longest} of {measure.budget_s:g} s")
+        lasts = f"{longest} of {measure.budget_s:g} s"
+        if elapsed_s > budget_s:
+            return Stop("budget", f"the rounds that there have to be took longer than {lasts}")
+        return Stop("budget", f"no other round fits into {lasts}")
     return None
 
 
