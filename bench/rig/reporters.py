@@ -1,7 +1,7 @@
 """Clients whose percentiles are compared with the truth: how each makes about the same load."""
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 
@@ -67,6 +67,11 @@ def _loadgen(load: Load, flags: tuple[str, ...] = ()) -> list[str]:
     ]
 
 
+def _loadgen_websocket(load: Load) -> list[str]:
+    over = replace(load, url=load.url.replace("http", "ws", 1))
+    return _loadgen(over, ("--message", "Hello, World!"))
+
+
 def _wrk(load: Load) -> list[str]:
     connections = closed_loop_connections(load)
     return ["-t1", f"-c{connections}", f"-d{load.duration_s}s", "-s", str(LUA), load.url]
@@ -125,6 +130,14 @@ REPORTERS = {
                     for budget in BUDGETS
                 ),
             )
+        ),
+        Reporter(
+            "loadgen-websocket",
+            "the same, by messages over WebSocket",
+            _loadgen_websocket,
+            percentiles.loadgen,
+            good_exits=(0, 3),
+            program="loadgen",
         ),
         Reporter(
             "wrk", "closed loop, as many connections as make about that rate", _wrk, percentiles.wrk

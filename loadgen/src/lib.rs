@@ -20,7 +20,7 @@
 //! | due | when a request is to be sent; backlog: those that wait |
 //! | choice | which of the order's requests is next: by weight, Zipf's law, a sequence |
 //! | flight | a planned request that a lane has taken on |
-//! | exchange | a request and its answer on a connection of HTTP/1.1; HTTP/2 has streams |
+//! | exchange | a request and its answer on a connection of HTTP/1.1; HTTP/2 has streams, a WebSocket messages |
 //! | wire | a socket, with TLS or without |
 //! | pool | a thread's connections, kept between slots; epoch: of the slot that uses them |
 //! | slot driver | what a thread does in a slot, with the state of its lanes and connections, and its records |
@@ -44,3 +44,4 @@ pub mod record;
 pub mod session;
 pub mod target;
 pub mod tls;
+pub mod websocket;

@@ -68,7 +68,7 @@ pub fn client_config(tls: &Tls, protocol: Protocol) -> Result<ClientConfig, Stri
         config.key_log = Arc::new(KeyLogFile::new());
     }
     let alpn = match protocol {
-        Protocol::Http1 => ALPN_HTTP1,
+        Protocol::Http1 | Protocol::WebSocket => ALPN_HTTP1,
         Protocol::Http2 => ALPN_HTTP2,
     };
     config.alpn_protocols = vec![alpn.to_vec()];

@@ -5,11 +5,13 @@
 //! machine reads alike. Standard output gets one JSON line with the port at the start, and one at
 //! the end (when standard input closes) that says how late answers were written, and how many of
 //! them later than `--late-ms` and `--late-share` allow.
-//! One request at a time per connection, without a body. `bench/accuracy.py` uses it.
+//! One request at a time per connection, without a body, or one short message of a WebSocket.
+//! `bench/accuracy.py` uses it.
 
 mod delays;
 mod pacing;
 mod queue;
+mod spoken;
 
 use std::error::Error;
 use std::io::ErrorKind;
@@ -31,9 +33,7 @@ use loadgen::clock::{now_ns, timespec};
 use loadgen::engine::receive_time;
 use pacing::arrived_late_ns;
 use queue::{Due, Queue};
-
-const ANSWER: &[u8] =
-    b"HTTP/1.1 200 OK\r\nContent-Type: text/plain\r\nContent-Length: 13\r\n\r\nHello, World!";
+use spoken::Spoken;
 
 /// How many answers are written before new requests are looked for, whose answers may be more urgent.
 const AT_ONCE: usize = 16;
@@ -61,30 +61,9 @@ struct Options {
 
 struct Connection {
     socket: TcpStream,
-    /// How many bytes of the empty line that ends a head have been seen.
-    end_seen: usize,
+    spoken: Spoken,
     /// Sets this user of a place apart from earlier ones, whose answers may still be due.
     serial: u64,
-}
-
-impl Connection {
-    /// Counts the heads that end in these bytes.
-    fn heads_ended(&mut self, bytes: &[u8]) -> u64 {
-        const END: &[u8] = b"\r\n\r\n";
-        let mut ended = 0;
-        for &byte in bytes {
-            self.end_seen = match byte {
-                _ if byte == END[self.end_seen] => self.end_seen + 1,
-                b'\r' => 1,
-                _ => 0,
-            };
-            if self.end_seen == END.len() {
-                self.end_seen = 0;
-                ended += 1;
-            }
-        }
-        ended
-    }
 }
 
 struct Server {
@@ -163,7 +142,8 @@ impl Server {
         });
         epoll::add(&self.epoll, &socket, EventData::new_u64(place as u64), EventFlags::IN)?;
         self.accepted += 1;
-        self.connections[place] = Some(Connection { socket, end_seen: 0, serial: self.accepted });
+        self.connections[place] =
+            Some(Connection { socket, spoken: Spoken::new(), serial: self.accepted });
         Ok(())
     }
 
@@ -179,7 +159,11 @@ impl Server {
             Ok((got, arrived_ns)) => {
                 let arrived_ns = arrived_ns.unwrap_or_else(now_ns);
                 let Options { allowance, delays, due_per_s } = &self.options;
-                for _ in 0..connection.heads_ended(&bytes[..got]) {
+                let ended = connection.spoken.ended(&bytes[..got]);
+                if let Some(switch) = connection.spoken.take_switch() {
+                    let _ = send(&connection.socket, switch.as_bytes(), SendFlags::NOSIGNAL);
+                }
+                for _ in 0..ended {
                     let at_ns = delays.answer_at_ns(arrived_ns, self.requests);
                     self.queue.push(Due {
                         latest_ns: allowance.latest_ns(arrived_ns, at_ns),
@@ -207,7 +191,8 @@ impl Server {
             let user = self.connections[due.place].as_ref();
             if let Some(connection) = user.filter(|user| user.serial == due.serial) {
                 // A client that has gone meanwhile is no fault; its socket is closed when read.
-                let _ = send(&connection.socket, ANSWER, SendFlags::NOSIGNAL | SendFlags::DONTWAIT);
+                let answer = connection.spoken.answer();
+                let _ = send(&connection.socket, answer, SendFlags::NOSIGNAL | SendFlags::DONTWAIT);
             }
         }
     }
@@ -247,25 +232,4 @@ fn figures(us: &Histogram<u64>) -> serde_json::Value {
         "p99": us.value_at_quantile(0.99),
         "max": us.max(),
     })
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    fn connection() -> Connection {
-        let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).expect("a port");
-        let socket = TcpStream::connect(listener.local_addr().expect("an address"));
-        Connection { socket: socket.expect("a connection"), end_seen: 0, serial: 1 }
-    }
-
-    #[test]
-    fn heads_are_counted_however_they_are_cut() {
-        let heads = b"GET / HTTP/1.1\r\nHost: a\r\n\r\nGET /\r HTTP/1.1\r\nHost: \r\r\n\r\n";
-        for cut in 0..=heads.len() {
-            let mut connection = connection();
-            let (first, second) = heads.split_at(cut);
-            assert_eq!(connection.heads_ended(first) + connection.heads_ended(second), 2, "{cut}");
-        }
-    }
 }

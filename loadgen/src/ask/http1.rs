@@ -31,10 +31,10 @@ pub fn ask(
     let outcome = receive(wire, room, patience, &mut response, seen);
     seen.status = response.status;
     seen.response.fields = response.kept_head;
-    outcome.map(|()| response.keep_alive)
+    outcome.map(|_| response.keep_alive)
 }
 
-fn send(bytes: &[u8], wire: &mut Wire, patience: &Patience) -> Result<(), Trouble> {
+pub fn send(bytes: &[u8], wire: &mut Wire, patience: &Patience) -> Result<(), Trouble> {
     let broken = |error| Kind::Untaken.with(format!("while the request was sent: {error}"));
     let mut written = 0;
     while written < bytes.len() || !wire.flush().map_err(broken)? {
@@ -49,13 +49,14 @@ fn send(bytes: &[u8], wire: &mut Wire, patience: &Patience) -> Result<(), Troubl
     Ok(())
 }
 
-fn receive(
+/// Reads until the response is whole; with what followed it, of another protocol.
+pub fn receive(
     wire: &mut Wire,
     room: Room,
     patience: &Patience,
     response: &mut Response,
     seen: &mut Seen,
-) -> Result<(), Trouble> {
+) -> Result<Vec<u8>, Trouble> {
     let mut buffer = vec![0; READ_BYTES];
     let mut cache = HeadCache::default();
     while !response.is_done() {
@@ -68,7 +69,7 @@ fn receive(
                 Err(error) => return Err(Trouble::of_lost(&error, response.has_begun())),
             },
             // Of servers that end without close_notify what was read counts.
-            Ok(Got::End { .. }) if response.end_of_stream() => return Ok(()),
+            Ok(Got::End { .. }) if response.end_of_stream() => break,
             Ok(Got::End { .. }) => {
                 let kind = if response.has_begun() { Kind::Cut } else { Kind::Closed };
                 return Err(kind.with("the server closed the connection before the end"));
@@ -88,8 +89,18 @@ fn receive(
             let why = reasons::with_bytes(malformed.to_string(), &buffer[..count]);
             Kind::Malformed.with(why)
         })?;
-        if used < count && !response.is_upgraded() {
+        if response.is_upgraded() {
+            return Ok(buffer[used..count].to_vec());
+        }
+        if used < count {
             return Err(Kind::Malformed.with("more bytes than the response has"));
+        }
+        if let Some(farewell) = response.farewell().filter(|_| !response.is_done()) {
+            let kind = if response.has_begun() { Kind::Cut } else { Kind::Closed };
+            return Err(kind.with(farewell.to_string()));
+        }
+        if let Some(messages) = &mut response.messages {
+            messages.send_pongs(|bytes| wire.write(bytes).unwrap_or(0));
         }
         if response.body_bytes > room.most_bytes {
             return Err(Kind::Long.with("the response is too long"));
@@ -99,5 +110,5 @@ fn receive(
             return Err(late(seen.came_bytes));
         }
     }
-    Ok(())
+    Ok(Vec::new())
 }

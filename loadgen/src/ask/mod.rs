@@ -5,6 +5,7 @@ mod http2;
 mod patience;
 mod seen;
 mod trouble;
+mod websocket;
 
 use std::io;
 use std::sync::Arc;
@@ -17,6 +18,7 @@ use crate::engine::plan::Origin;
 use crate::engine::reasons;
 use crate::engine::secure::Secure;
 use crate::engine::wire::{Options, Wire};
+use crate::http1::response::Response;
 use crate::order::Protocol;
 use crate::target::Address;
 use crate::tls::ALPN_HTTP2;
@@ -50,6 +52,8 @@ struct Open {
     origin: usize,
     wire: Wire,
     requests: u32,
+    /// Messages of a WebSocket are read with it.
+    websocket: Option<Response>,
     /// As [`Seen::tls`].
     tls: Option<String>,
 }
@@ -101,7 +105,15 @@ impl Asker<'_> {
             return http2::ask(request, origin, open.wire, self.room, patience, seen);
         }
         let last = open.requests >= self.plan.requests_per_connection;
-        let stays = http1::ask(request, last, &mut open.wire, self.room, patience, seen)?;
+        if let (Some(head), None) = (&origin.handshake, &open.websocket) {
+            open.websocket =
+                Some(websocket::open(head, &mut open.wire, self.room, patience, seen)?);
+        }
+        let wire = &mut open.wire;
+        let stays = match &mut open.websocket {
+            Some(messages) => websocket::ask(request, wire, messages, self.room, patience, seen)?,
+            None => http1::ask(request, last, wire, self.room, patience, seen)?,
+        };
         self.open = (stays && !last).then_some(open);
         Ok(())
     }
@@ -117,7 +129,7 @@ impl Asker<'_> {
             seen.handshaken = Some(patience.spent());
         }
         let tls = wire.version_and_cipher();
-        Ok(Open { origin: number, wire, requests: 0, tls })
+        Ok(Open { origin: number, wire, requests: 0, websocket: None, tls })
     }
 }
 

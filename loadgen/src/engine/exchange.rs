@@ -45,6 +45,17 @@ impl Scratch {
         Scratch { read: vec![0; READ_BYTES], dropped: vec![0; DROP_BYTES], filled: 0 }
     }
 
+    /// Where to read to.
+    pub fn room(&mut self) -> &mut [u8] {
+        &mut self.read
+    }
+
+    /// So much was read.
+    pub fn fill(&mut self, count: usize) -> &[u8] {
+        self.filled = count;
+        self.last_read()
+    }
+
     /// What was read last.
     pub fn last_read(&self) -> &[u8] {
         &self.read[..self.filled]
@@ -168,6 +179,9 @@ impl Exchange {
     /// Writes what is left of the request.
     #[inline(always)]
     pub fn send(&mut self, wire: &mut Wire, request: &Ready) -> Sending {
+        if self.written == 0 && !self.send_pongs(wire) {
+            return Sending::Nothing;
+        }
         let bytes = self.bytes(request);
         match wire.write(&bytes[self.written..]) {
             Ok(count) => {
@@ -227,7 +241,11 @@ impl Exchange {
         let room = if whole { READ_BYTES } else { first_read_bytes(&memory.head) };
         let peeks = defers && memory.is_in_pieces() && wire.can_drop && !self.last;
         let flags = if peeks { RecvFlags::PEEK } else { RecvFlags::empty() };
-        self.receive_up_to(room, flags, wire, scratch, memory)
+        let received = self.receive_up_to(room, flags, wire, scratch, memory);
+        if self.response.messages.is_some() && self.is_sent(wire, request) {
+            self.send_pongs(wire);
+        }
+        received
     }
 
     /// A user is answered with a status that isn't right: what it says is shown.
@@ -276,7 +294,10 @@ impl Exchange {
             // What follows is another protocol.
             Ok(_) if self.response.is_upgraded() => Received::Answer,
             Ok(used) if used < count => Received::Malformed(Malformed::Surplus),
-            Ok(_) if !self.response.is_done() => Received::Part { drained },
+            Ok(_) if !self.response.is_done() => match self.response.farewell() {
+                None => Received::Part { drained },
+                Some(_) => Received::Closed { cut: false },
+            },
             Ok(_) if !drained && self.more_follows(wire, scratch) => {
                 Received::Malformed(Malformed::Surplus)
             }
@@ -318,6 +339,10 @@ impl Exchange {
 
     /// An answer filled the buffer to its last byte: something more may be there.
     fn more_follows(&mut self, wire: &mut Wire, scratch: &mut Scratch) -> bool {
+        if self.response.messages.is_some() {
+            // It may be a ping: it is looked at with what follows.
+            return false;
+        }
         self.discard(wire, scratch);
         matches!(wire.read(&mut scratch.dropped[..1], RecvFlags::PEEK), Ok(Got::Bytes { .. }))
     }

@@ -21,6 +21,8 @@ use crate::order::{Arrivals, Expect, Load, Loop, Order, Protocol, Request, Think
 use crate::session::script::Script;
 use crate::target::{Address, Resolver, Target, host_name};
 use crate::tls;
+use crate::websocket::frame::{self, Kind};
+use crate::websocket::handshake;
 
 /// One request as the hot path needs it.
 #[derive(Debug)]
@@ -53,6 +55,8 @@ pub struct Origin {
     /// At least one; the next is tried where one can't be connected to.
     pub addresses: Vec<Address>,
     pub protocol: Protocol,
+    /// The request that switches to WebSocket, but for its key.
+    pub handshake: Option<Box<str>>,
     /// With TLS: the name to verify, and how.
     pub tls: Option<(ServerName<'static>, Tls)>,
     /// What TLS reads from files, as a checksum: a file may be renewed.
@@ -112,8 +116,8 @@ pub struct Plan {
     pub duration_ns: u64,
     /// Length of the parts in which the client watches itself.
     pub part_ns: u64,
-    /// Requests may need several segments. Only then can Nagle's algorithm delay one: there is
-    /// never another request in flight on the same connection.
+    /// Requests may need several segments. Only then can Nagle's algorithm delay one: of HTTP/1.1 there
+    /// is never another request in flight on the same connection.
     pub no_delay: bool,
     /// Nobody pauses after an answer.
     pub has_no_pauses: bool,
@@ -154,7 +158,7 @@ impl Plan {
             ramp_up_ns: seconds_to_ns(order.ramp_up_s),
             duration_ns: duration_s(&order).map_or(u64::MAX, seconds_to_ns),
             part_ns: seconds_to_ns(order.window_s),
-            no_delay: load.protocol == Protocol::Http2,
+            no_delay: load.protocol != Protocol::Http1,
             has_no_pauses: load.think.is_none(),
             leaves_streams: false,
             log_every: None,
@@ -246,25 +250,35 @@ impl Plan {
         }
         let load = &self.order.load;
         let message = match load.protocol {
-            Protocol::Http1 => None,
+            Protocol::Http1 | Protocol::WebSocket => None,
             Protocol::Http2 => Some(Message::new(request, &target)?),
         };
+        let is_websocket = load.protocol == Protocol::WebSocket;
+        let handshake = is_websocket.then(|| handshake::head(request, &target));
         let tls = match target.secure {
             false => None,
             true => Some((server_name(request, &target)?, load.tls.clone().unwrap_or_default())),
         };
-        let rendered = Rendered::new(request, &target);
+        let rendered = match is_websocket {
+            true => message_frame(request),
+            false => Rendered::new(request, &target),
+        };
         let sessions = self.sessions.as_ref();
         let script = sessions.map(|sessions| sessions.script(request, &target)).transpose()?;
         let endpoint = request.endpoint.as_ref().map(|name| number_of(&mut self.endpoints, name));
-        let is_known =
-            |o: &Origin| o.addresses == addresses && o.tls == tls && o.protocol == load.protocol;
+        let is_known = |o: &Origin| {
+            o.addresses == addresses
+                && o.tls == tls
+                && o.protocol == load.protocol
+                && o.handshake == handshake
+        };
         let origin = self.origins.iter().position(is_known).unwrap_or(self.origins.len());
         if origin == self.origins.len() {
             let (addresses, protocol) = (addresses.to_vec(), load.protocol);
             let tls_files = self.tls_files.filter(|_| tls.is_some());
             let stamped = self.delay_budget_ns > 0 || load.kernel_times;
-            self.origins.push(Origin { addresses, protocol, tls, tls_files, stamped });
+            let origin = Origin { addresses, protocol, handshake, tls, tls_files, stamped };
+            self.origins.push(origin);
             self.targets.push(target.origin);
         }
         Ok(Ready {
@@ -275,9 +289,9 @@ impl Plan {
             origin,
             asked: Asked {
                 head: request.method == "HEAD",
-                upgrade: request.header("upgrade").is_some(),
+                upgrade: is_websocket || request.header("upgrade").is_some(),
             },
-            is_idempotent: IDEMPOTENT.contains(&request.method.as_str()),
+            is_idempotent: !is_websocket && IDEMPOTENT.contains(&request.method.as_str()),
             endpoint,
             think: request.think,
             events: request.events,
@@ -285,6 +299,14 @@ impl Plan {
             url: request.url.clone(),
         })
     }
+}
+
+/// A message of a WebSocket, which is the same on every connection.
+fn message_frame(request: &Request) -> Rendered {
+    let kind = if request.binary { Kind::Binary } else { Kind::Text };
+    let payload = request.body.as_deref().unwrap_or_default();
+    let frame = frame::masked(kind, payload, handshake::mask()).into_boxed_slice();
+    Rendered { keep: frame.clone(), close: frame }
 }
 
 /// The number of a name, which is new or known.

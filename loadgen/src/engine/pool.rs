@@ -15,6 +15,7 @@ use super::http2::Http2;
 use super::http2::connection::Http2Connection;
 use super::plan::Origin;
 use super::socket::Got;
+use super::upgrade::Upgrade;
 use super::wire::Wire;
 use crate::order::Protocol;
 use crate::tls;
@@ -64,6 +65,8 @@ pub struct Conn {
     pub flight: Option<Flight>,
     pub exchange: Exchange,
     pub http2: Option<Box<Http2>>,
+    /// How its WebSocket is opened.
+    pub upgrade: Option<Box<Upgrade>>,
     /// When connecting began, and when the socket was connected.
     pub began_ns: u64,
     pub connected_ns: u64,
@@ -103,7 +106,11 @@ impl Conn {
 
     /// Closes the socket; what was in flight must have been accounted for.
     pub fn close(&mut self) {
+        if let Some(wire) = &mut self.wire {
+            self.exchange.say_farewell(wire);
+        }
         self.wire = None;
+        self.upgrade = None;
         if let Some(http2) = &mut self.http2 {
             http2.connection = None;
         }
@@ -178,6 +185,7 @@ impl Conn {
             return connection.is_usable();
         }
         match &mut self.wire {
+            Some(wire) if self.exchange.response.messages.is_some() => self.exchange.listen(wire),
             Some(wire) if wire.agreed().is_some() => {
                 matches!(wire.read(&mut [0], RecvFlags::empty()), Ok(Got::Nothing))
             }
@@ -307,6 +315,13 @@ impl Pool {
     }
 }
 
+impl Drop for Pool {
+    /// Servers of WebSockets hear that nothing more comes.
+    fn drop(&mut self) {
+        self.conns.iter_mut().for_each(Conn::close);
+    }
+}
+
 impl Index<ConnId> for Pool {
     type Output = Conn;
 
@@ -330,7 +345,14 @@ mod tests {
 
     fn origin(port: u16) -> Origin {
         let addresses = vec![Address::Tcp(([127, 0, 0, 1], port).into())];
-        Origin { addresses, protocol: Protocol::Http1, tls: None, tls_files: None, stamped: false }
+        Origin {
+            addresses,
+            protocol: Protocol::Http1,
+            handshake: None,
+            tls: None,
+            tls_files: None,
+            stamped: false,
+        }
     }
 
     #[test]

@@ -63,7 +63,9 @@ pub fn with_bytes(text: String, read: &[u8]) -> String {
         _ if frame::begins_http2(read) => {
             return format!("{text}; the server speaks HTTP/2 there: {SPEAK_HTTP2}");
         }
-        [ALERT, 3, ..] => return format!("{text}; the server speaks TLS there: ask for https://"),
+        [ALERT, 3, ..] => {
+            return format!("{text}; the server speaks TLS there: ask for https:// (wss://)");
+        }
         _ => {}
     }
     let shown = &read[..read.len().min(SHOWN_BYTES)];
@@ -103,6 +105,11 @@ pub fn no_http2(origin: &Origin, end: Option<ConnectionEnd>) -> (String, bool) {
         Some(ConnectionEnd::Lost(Lost::Broken(error))) => (format!("HTTP/2: {error}"), false),
         _ => ("closed before HTTP/2 had begun".into(), false),
     }
+}
+
+/// Why a server's answer to a WebSocket handshake is none.
+pub fn no_websocket(why: &str, read: &[u8]) -> String {
+    with_bytes(format!("no WebSocket: {why}"), read)
 }
 
 /// Connecting failed for want of a local port, which is the client's limit.

@@ -3,10 +3,12 @@
 use memchr::memchr;
 use thiserror::Error;
 
+use crate::websocket::frame::Fault;
+
 /// A head longer than this is refused as malformed.
 pub const MAX_HEAD_BYTES: usize = 256 * 1024;
 
-/// Why an answer is not HTTP/1.1.
+/// Why an answer is not HTTP/1.1, or not the WebSocket that it was switched to.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Error)]
 pub enum Malformed {
     #[error("the status line is not HTTP/1.x with a three-digit status")]
@@ -27,6 +29,8 @@ pub enum Malformed {
     TrailerTooLong,
     #[error("bytes follow the end of the answer")]
     Surplus,
+    #[error("{0}")]
+    Frame(#[from] Fault),
 }
 
 /// How the end of a body is found (RFC 9112 section 6.3).

@@ -1,9 +1,12 @@
-//! One answer as a pure state machine: it can be fed any split of its bytes.
+//! One answer as a pure state machine: it can be fed any split of its bytes. Where the protocol was
+//! switched to WebSocket, each answer is a message.
 
 use memchr::memmem;
 
 use super::chunked::Chunked;
 use super::head::{self, Asked, DATE_BYTES, Framing, Head, Malformed, SWITCHING};
+use crate::websocket::farewell::Farewell;
+use crate::websocket::messages::Messages;
 
 /// The head seen last for one request. Most servers repeat it byte for byte but for the date,
 /// and comparing is several times cheaper than parsing.
@@ -48,6 +51,7 @@ enum Phase {
     Length(u64),
     Chunked(Chunked),
     UntilClose,
+    Message,
     Done,
 }
 
@@ -68,6 +72,8 @@ pub struct Response {
     keeps_head: bool,
     /// The final head, where it was to be kept.
     pub kept_head: Vec<u8>,
+    /// Of a WebSocket.
+    pub messages: Option<Box<Messages>>,
 }
 
 impl Response {
@@ -82,6 +88,21 @@ impl Response {
         self.head_bytes = 0;
         self.body_bytes = 0;
         self.partial = Vec::new();
+        if self.messages.is_some() {
+            self.await_message();
+        }
+    }
+
+    /// What follows are messages of a WebSocket.
+    pub fn switch(&mut self, messages: Messages) {
+        self.messages = Some(Box::new(messages));
+        self.phase = Phase::Done;
+    }
+
+    fn await_message(&mut self) {
+        self.phase = Phase::Message;
+        self.status = SWITCHING;
+        self.keep_alive = true;
     }
 
     pub fn is_done(&self) -> bool {
@@ -90,7 +111,12 @@ impl Response {
 
     /// The answer is whole, and what follows isn't HTTP any more.
     pub fn is_upgraded(&self) -> bool {
-        self.status == SWITCHING
+        self.status == SWITCHING && self.messages.is_none()
+    }
+
+    /// How a server ended its WebSocket, once it did.
+    pub fn farewell(&self) -> Option<&Farewell> {
+        self.messages.as_ref()?.farewell()
     }
 
     pub fn has_begun(&self) -> bool {
@@ -113,6 +139,7 @@ impl Response {
             Phase::Length(left) => *left,
             Phase::Chunked(chunked) => chunked.opaque(),
             Phase::UntilClose => u64::MAX,
+            Phase::Message => self.messages.as_ref().map_or(0, |messages| messages.opaque()),
             Phase::Head | Phase::Done => 0,
         }
     }
@@ -133,12 +160,23 @@ impl Response {
                 }
             }
             Phase::Chunked(chunked) => chunked.skip(count),
+            Phase::Message => {
+                if self.messages.as_mut().is_some_and(|messages| messages.skip(count)) {
+                    self.phase = Phase::Done;
+                }
+            }
             Phase::UntilClose | Phase::Head | Phase::Done => {}
         }
     }
 
+    /// A WebSocket's server sent a message that nobody had asked for.
+    pub fn was_unasked(&self) -> bool {
+        self.messages.as_ref().is_some_and(|messages| messages.was_unasked)
+    }
+
     /// Takes in the next bytes, hands body bytes to `sink`, and says how many belong to this
-    /// answer; fewer than given only when the answer is done.
+    /// answer; fewer than given only when the answer is done. Of a WebSocket all are taken: pings may
+    /// follow a message, but not another one.
     pub fn feed(
         &mut self,
         input: &[u8],
@@ -167,10 +205,29 @@ impl Response {
                     }
                     used
                 }
+                Phase::Message => self.feed_message(rest, &mut sink)?,
+                Phase::Done if self.messages.is_some() => self.feed_message(rest, &mut sink)?,
                 Phase::Done => break,
             };
         }
         Ok(at)
+    }
+
+    fn feed_message(
+        &mut self,
+        input: &[u8],
+        sink: &mut impl FnMut(&[u8]),
+    ) -> Result<usize, Malformed> {
+        let is_awaited = matches!(self.phase, Phase::Message);
+        let Some(messages) = &mut self.messages else { return Ok(0) };
+        let step = messages.feed(input, is_awaited, sink)?;
+        self.head_bytes += step.head_bytes as u64;
+        self.body_bytes += step.payload_bytes as u64;
+        self.keep_alive &= messages.farewell().is_none();
+        if step.is_whole {
+            self.phase = Phase::Done;
+        }
+        Ok(step.used)
     }
 
     /// The server sent its last byte: fine when that is what ends this answer.

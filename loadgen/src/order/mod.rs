@@ -211,7 +211,7 @@ pub struct SlowReaders {
     pub bytes_per_s: u32,
 }
 
-/// The version of HTTP that is spoken.
+/// What is spoken.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Protocol {
@@ -219,9 +219,11 @@ pub enum Protocol {
     Http1,
     /// Over TLS agreed upon by ALPN, over cleartext with prior knowledge (RFC 9113 section 3.3).
     Http2,
+    /// URLs begin with `ws://` or `wss://`. Each request is a message, which is answered by one.
+    WebSocket,
 }
 
-/// How TLS is done for URLs that begin with `https://`.
+/// How TLS is done for URLs that begin with `https://` or `wss://`.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct Tls {

@@ -16,7 +16,7 @@ use crate::events::EventFormat;
 #[serde(deny_unknown_fields)]
 pub struct Request {
     /// `http://HOST:PORT/PATH`, or `http+unix://SOCKET/PATH` with the socket's path percent-encoded.
-    /// `UID@` before it says whose process has to listen there.
+    /// `UID@` before it says whose process has to listen there. Of WebSockets `ws` in the place of `http`.
     pub url: String,
     #[serde(default = "get")]
     pub method: String,
@@ -25,6 +25,9 @@ pub struct Request {
     /// A text, or `{"base64": …}`.
     #[serde(default, deserialize_with = "bytes")]
     pub body: Option<Vec<u8>>,
+    /// Over WebSocket the body is a binary message, and else one of text.
+    #[serde(default)]
+    pub binary: bool,
     /// How often it is asked for, relative to the others.
     #[serde(default = "one")]
     pub weight: f64,
@@ -52,6 +55,7 @@ impl Request {
             method,
             headers,
             body: None,
+            binary: false,
             weight: one(),
             expect,
             endpoint: None,
@@ -65,6 +69,12 @@ impl Request {
     /// The header fields to send: one without a value takes away what would be sent by itself.
     pub fn given_headers(&self) -> impl Iterator<Item = &(String, String)> {
         self.headers.iter().filter(|(_, value)| !value.is_empty())
+    }
+
+    /// It is a message of a WebSocket.
+    pub fn is_message(&self) -> bool {
+        let scheme = self.url.split("://").next().unwrap_or_default();
+        ["ws", "wss", "ws+unix"].iter().any(|known| scheme.eq_ignore_ascii_case(known))
     }
 
     /// The value of a header field that was given.

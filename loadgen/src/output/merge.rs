@@ -84,10 +84,8 @@ pub fn merge(parts: &[Named]) -> Result<SlotResult, String> {
         service_time_us: times(parts, |result| Some(&result.service_time_us))?,
         first_byte_time_us: times(parts, |result| Some(&result.first_byte_time_us))?,
         connect_time_us: times(parts, |result| Some(&result.connect_time_us))?,
-        tls_handshake_us: match &result.tls_handshake_us {
-            Some(_) => Some(times(parts, |result| result.tls_handshake_us.as_ref())?),
-            None => None,
-        },
+        tls_handshake_us: any_times(parts, |result| result.tls_handshake_us.as_ref())?,
+        websocket_handshake_us: any_times(parts, |result| result.websocket_handshake_us.as_ref())?,
         send_delay_us: SendDelay {
             budget: result.send_delay_us.budget,
             p50: most(&results, |result| result.send_delay_us.p50),
@@ -161,6 +159,14 @@ fn times(
         }
     }
     TimeSummary::merged(parts.iter().filter_map(|part| of(&part.result)))
+}
+
+/// The same, where there are any.
+fn any_times(
+    parts: &[Named],
+    of: impl Fn(&SlotResult) -> Option<&TimeSummary>,
+) -> Result<Option<TimeSummary>, String> {
+    of(&parts[0].result).is_some().then(|| times(parts, of)).transpose()
 }
 
 fn client(results: &[&SlotResult]) -> Client {

@@ -36,6 +36,8 @@ pub struct SlotResult {
     pub connect_time_us: TimeSummary,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub tls_handshake_us: Option<TimeSummary>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub websocket_handshake_us: Option<TimeSummary>,
     pub send_delay_us: SendDelay,
     pub client: Client,
     pub windows: Vec<Window>,
@@ -231,6 +233,8 @@ impl SlotResult {
             first_byte_time_us: TimeSummary::of(&times.first_byte_time()),
             connect_time_us: TimeSummary::of(&times.connect),
             tls_handshake_us: is_secure.then(|| TimeSummary::of(&times.handshake)),
+            websocket_handshake_us: (load.protocol == Protocol::WebSocket)
+                .then(|| TimeSummary::of(&times.upgrade)),
             send_delay_us: SendDelay {
                 budget: plan.delay_budget_ns as f64 / 1e3,
                 p50: times.send_delay.quantile_us(0.5),

@@ -7,7 +7,9 @@ use super::times::TimeSummary;
 use super::words::{bytes, several, thousands, time};
 use crate::grpc::status_text;
 use crate::http1::head::SWITCHING;
+use crate::order::Protocol;
 use crate::record::Statuses;
+use crate::websocket::farewell::code_text;
 
 const BARS: usize = 12;
 const BAR_WIDTH: f64 = 40.0;
@@ -18,16 +20,18 @@ pub fn render(result: &SlotResult) -> String {
     let mut line = |label: &str, value: &str| {
         let _ = writeln!(text, "{label:<15}{value}");
     };
+    let is_websocket = result.protocol == Protocol::WebSocket;
     line("Target", &result.target);
     line(
         "Throughput",
         &format!(
-            "{} valid responses/s over {:.3} s",
+            "{} {}/s over {:.3} s",
             rate(result.throughput_rps),
+            if is_websocket { "answered messages" } else { "valid responses" },
             result.measured_s
         ),
     );
-    line("Requests", &requests(result));
+    line(if is_websocket { "Messages" } else { "Requests" }, &requests(result));
     // Ramp-up and drain included: a server that hangs at the end of a run is a server that hangs.
     let Whole { seen: whole, unfinished, unanswered, .. } = &result.whole;
     for (failure, count) in whole.failures.iter().filter(|(_, count)| *count > 0) {
@@ -44,7 +48,12 @@ pub fn render(result: &SlotResult) -> String {
             "under way when the load ended: they aren't failures, and aren't timed whole";
         line("Unfinished", &format!("{} {under_way}", several(*unfinished as usize, "stream")));
     }
-    line("Statuses", &counted(&result.seen.by_status, status));
+    if !is_websocket {
+        line("Statuses", &counted(&result.seen.by_status, status));
+    }
+    if !result.seen.by_close_code.is_empty() {
+        line("Closed with", &counted(&result.seen.by_close_code, code_text));
+    }
     if !result.seen.grpc_by_status.is_empty() {
         line("gRPC", &counted(&result.seen.grpc_by_status, status_text));
     }
@@ -54,7 +63,12 @@ pub fn render(result: &SlotResult) -> String {
     line("Connections", &format!("{opened} opened, {closed} closed by the server"));
     line(
         "Received",
-        &format!("{} of heads, {} of bodies", bytes(received.head), bytes(received.body)),
+        &format!(
+            "{} of heads, {} of {}",
+            bytes(received.head),
+            bytes(received.body),
+            if is_websocket { "messages" } else { "bodies" }
+        ),
     );
     line("", &columns(["mean", "p50", "p90", "p99", "p99.9", "max"].map(str::to_owned)));
     line("Latency", &times(&result.latency_us));
@@ -68,6 +82,10 @@ pub fn render(result: &SlotResult) -> String {
         line("", WORDS_OF_MODELS);
     }
     line("Connect time", &times(&result.connect_time_us));
+    if let Some(handshakes) = &result.websocket_handshake_us {
+        line("WebSocket", &times(handshakes));
+        line("", "handshakes, after connecting");
+    }
     if let (Some(tls), Some(handshakes)) = (&result.tls, &result.tls_handshake_us) {
         line("TLS handshake", &times(handshakes));
         line("", &format!("{} full, {} resumed", tls.handshakes.full, tls.handshakes.resumed));

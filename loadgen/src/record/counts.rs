@@ -20,7 +20,7 @@ pub enum Failure {
     Reset,
     /// The connection was closed in the middle of the answer.
     Truncated,
-    /// What came is not HTTP.
+    /// What came is not HTTP, or not WebSocket.
     Malformed,
     /// An answer with a status that was not expected.
     Status,
@@ -147,7 +147,7 @@ impl AddAssign for Fewest {
     }
 }
 
-/// How many answers had each status.
+/// How many answers had each status, or connections each code.
 #[derive(Debug, Clone, Default, Serialize)]
 pub struct Statuses(BTreeMap<u16, u64>);
 
@@ -227,6 +227,9 @@ pub struct Seen {
     /// Those of gRPC, which has its own.
     #[serde(default, skip_serializing_if = "Statuses::is_empty")]
     pub grpc_by_status: Statuses,
+    /// WebSockets that servers ended, by the code they gave.
+    #[serde(default, skip_serializing_if = "Statuses::is_empty")]
+    pub by_close_code: Statuses,
     pub failures: FailureCounts,
     pub failure_samples: Samples,
     pub bytes: ByteCounts,

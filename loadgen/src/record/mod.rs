@@ -28,6 +28,8 @@ pub struct Histograms {
     pub connect: Histogram,
     /// TLS handshakes, from the connection's establishment on.
     pub handshake: Histogram,
+    /// Opening a WebSocket, from the connection's establishment, or the TLS handshake, on.
+    pub upgrade: Histogram,
     /// Open loop: times of valid answers from when their request was due.
     pub response: Histogram,
     /// Times waited in vain: requests that timed out and, in an open loop, unanswered ones.

@@ -19,3 +19,4 @@ mod streams;
 mod structure;
 mod support;
 mod tls;
+mod websocket;

@@ -24,7 +24,10 @@ const BROWSERS_ENCODINGS: &str = "gzip, deflate, br, zstd";
 
 /// What the flags ask for, and what of a replayed log could not be used.
 pub fn build(args: &Args) -> Result<(Order, Vec<String>), String> {
-    let body = args.requests.data.as_deref().map(body).transpose()?;
+    let requests = &args.requests;
+    let given = requests.data.as_deref().map(|text| ("--data", text));
+    let given = given.or(requests.message.as_deref().map(|text| ("--message", text)));
+    let body = given.map(|(flag, text)| body(flag, text)).transpose()?;
     let mut replayed = None;
     let requests = if let Some(file) = &args.requests.traffic {
         traffic(file)?
@@ -35,7 +38,8 @@ pub fn build(args: &Args) -> Result<(Order, Vec<String>), String> {
     } else {
         let request = |url: &String| {
             let (method, body) = (args.requests.method.clone(), body.clone());
-            with_flags(Request { method, body, ..Request::get(url.clone()) }, args)
+            let binary = args.requests.binary;
+            with_flags(Request { method, body, binary, ..Request::get(url.clone()) }, args)
         };
         args.urls.iter().map(request).collect()
     };
@@ -48,8 +52,8 @@ pub fn build(args: &Args) -> Result<(Order, Vec<String>), String> {
     let order = Order {
         schema: SCHEMA,
         id: String::new(),
+        load: load(args, arrivals, protocol(args, &requests), timeout_s),
         requests,
-        load: load(args, arrivals, timeout_s),
         ramp_up_s: args.load.ramp_up.unwrap_or(0.0),
         duration_s,
         count,
@@ -67,7 +71,15 @@ pub fn build(args: &Args) -> Result<(Order, Vec<String>), String> {
     Ok((order, notes))
 }
 
-fn load(args: &Args, arrivals: Option<Arrivals>, timeout_s: f64) -> Load {
+fn protocol(args: &Args, requests: &[Request]) -> Protocol {
+    match args.tls.http2 {
+        true => Protocol::Http2,
+        false if requests.iter().any(Request::is_message) => Protocol::WebSocket,
+        false => Protocol::Http1,
+    }
+}
+
+fn load(args: &Args, arrivals: Option<Arrivals>, protocol: Protocol, timeout_s: f64) -> Load {
     let keepalive = match args.open.conn_rate {
         Some(_) => args.open.requests_per_conn.map_or(KeepAlive::Never, KeepAlive::Requests),
         None => args.load.keepalive.unwrap_or_default(),
@@ -97,7 +109,7 @@ fn load(args: &Args, arrivals: Option<Arrivals>, timeout_s: f64) -> Load {
             connections: args.clients.slow_readers,
             bytes_per_s: args.clients.slow_rate.unwrap_or(DEFAULT_SLOW_BYTES_PER_S),
         }),
-        protocol: if args.tls.http2 { Protocol::Http2 } else { Protocol::Http1 },
+        protocol,
         streams: args.tls.streams,
         tls: args.tls.order(),
         connect_to: [&args.clients.resolve[..], &args.clients.connect_to].concat(),
@@ -185,10 +197,10 @@ fn with_flags(mut request: Request, args: &Args) -> Request {
     request
 }
 
-fn body(text: &str) -> Result<Vec<u8>, String> {
+fn body(flag: &str, text: &str) -> Result<Vec<u8>, String> {
     match text.strip_prefix('@') {
         Some(file) => {
-            given::read(Path::new(file)).map_err(|error| format!("--data {text}: {error}"))
+            given::read(Path::new(file)).map_err(|error| format!("{flag} {text}: {error}"))
         }
         None => Ok(text.into()),
     }

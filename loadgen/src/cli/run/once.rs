@@ -40,8 +40,14 @@ pub fn show(plan: &Plan) -> Result<(String, bool), String> {
     Ok((printable(&text), wrong.is_none()))
 }
 
-/// What a connection of the load would send; of HTTP/2 its fields, one a line.
+/// What a connection of the load would send; of HTTP/2 its fields, one a line; of a WebSocket the
+/// handshake but for its key, and the message.
 fn asked(plan: &Plan, request: &Ready) -> Vec<u8> {
+    if let Some(handshake) = &plan.origins[request.origin].handshake {
+        let body = plan.order.requests[0].body.as_deref().unwrap_or_default();
+        let shown = String::from_utf8_lossy(body);
+        return format!("{handshake}\n{shown}").into_bytes();
+    }
     let Some(message) = &request.message else {
         return request.rendered.bytes(plan.requests_per_connection == 1).to_vec();
     };

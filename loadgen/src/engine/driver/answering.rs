@@ -10,6 +10,8 @@ use crate::engine::flight::{Answer, Flight};
 use crate::engine::pool::{ConnId, Role, State, is_hangup};
 use crate::engine::reasons;
 use crate::record::Failure;
+use crate::websocket::farewell::Farewell;
+use crate::websocket::frame::Fault;
 
 /// A connection that always has more to read gives way to the others after so many reads.
 pub(super) const READS_AT_ONCE: usize = 4;
@@ -95,11 +97,13 @@ impl SlotDriver<'_> {
             return self.on_answer(id, done_ns, true);
         }
         let begun = response.has_begun();
+        let farewell = response.farewell().map(Farewell::to_string);
         self.server_closed(id);
+        let why = |usual: &str| farewell.unwrap_or_else(|| usual.into());
         if begun {
-            self.lost(id, Failure::Truncated, "closed in the middle of the answer");
+            self.lost(id, Failure::Truncated, &why("closed in the middle of the answer"));
         } else if !self.is_retried(id) {
-            self.lost(id, Failure::Reset, "closed without an answer");
+            self.lost(id, Failure::Reset, &why("closed without an answer"));
         }
     }
 
@@ -293,6 +297,9 @@ impl SlotDriver<'_> {
         let conn = &self.conns.pool[id];
         let recorder = self.records.of(conn.role);
         recorder.counts.server_closed += u64::from(!conn.exchange.last);
+        if let Some(farewell) = conn.exchange.response.farewell() {
+            recorder.counts.seen.by_close_code.count(farewell.code);
+        }
     }
 
     /// A request is over: its lane goes on at once, or after a pause; an idle connection rests, or
@@ -321,13 +328,16 @@ impl SlotDriver<'_> {
     /// The server closed a connection on which nothing was in flight, or sent what nobody asked
     /// for.
     pub(super) fn lost_idle(&mut self, id: ConnId) {
-        let conn = &mut self.conns.pool[id];
-        let role = conn.role;
+        let role = self.conns.pool[id].role;
         if role != Role::Slow {
-            let recorder = self.records.of(role);
-            recorder.counts.server_closed += 1;
+            self.server_closed(id);
         }
-        conn.close();
+        let conn = &self.conns.pool[id];
+        if conn.exchange.response.was_unasked() {
+            let text = format!("{}: {}", self.plan.origins[conn.origin], Fault::Unasked);
+            self.records.of(role).counts.seen.failure_samples.keep(text);
+        }
+        self.conns.pool[id].close();
         if role == Role::Idle {
             self.reopen_idle(id);
         }

@@ -189,6 +189,7 @@ impl SlotDriver<'_> {
         let what = match conn.state {
             State::Connecting => "the server had not accepted the connection",
             _ if begins => "the server had not begun HTTP/2",
+            _ if conn.upgrade.is_some() => "the server had not answered the WebSocket handshake",
             _ => "the TLS handshake was under way",
         };
         let waited_s = self.clock.now_ns.saturating_sub(conn.began_ns) as f64 / SECOND_NS as f64;

@@ -15,6 +15,7 @@ use crate::engine::pool::{ConnId, Role, State, is_hangup};
 use crate::engine::reasons;
 use crate::engine::schedule::PlannedRequest;
 use crate::engine::secure::Secure;
+use crate::engine::upgrade::Upgrade;
 use crate::engine::wire::{Options, SMALL_WINDOW_BYTES, Wire};
 use crate::order::Protocol;
 use crate::record::{Failure, Fewest};
@@ -176,9 +177,12 @@ impl SlotDriver<'_> {
         self.go_on_opening(id, EventFlags::empty());
     }
 
-    /// TLS is agreed upon, then HTTP/2 begun.
+    /// TLS is agreed upon, then HTTP/2 begun, or a WebSocket opened.
     pub(super) fn go_on_opening(&mut self, id: ConnId, flags: EventFlags) {
         let conn = &mut self.conns.pool[id];
+        if conn.upgrade.is_some() {
+            return self.go_on_switching(id);
+        }
         let origin = &self.plan.origins[conn.origin];
         if let Some(wire) = &mut conn.wire {
             match wire.handshake() {
@@ -193,6 +197,9 @@ impl SlotDriver<'_> {
                 }
                 conn.handshake = Some((took_ns, resumed));
             }
+        }
+        if origin.handshake.is_some() {
+            return self.go_on_switching(id);
         }
         let Some(http2) = &mut conn.http2 else {
             self.established(id);
@@ -218,6 +225,27 @@ impl SlotDriver<'_> {
         }
         if more {
             self.handle_again(id, flags);
+        }
+    }
+
+    /// A WebSocket is opened.
+    fn go_on_switching(&mut self, id: ConnId) {
+        let now_ns = self.clock.read();
+        let conn = &mut self.conns.pool[id];
+        let origin = &self.plan.origins[conn.origin];
+        let (Some(head), Some(wire)) = (&origin.handshake, &mut conn.wire) else { return };
+        let upgrade = conn.upgrade.get_or_insert_with(|| Box::new(Upgrade::new(head, now_ns)));
+        match upgrade.go_on(wire, &mut conn.exchange.response, self.scratch) {
+            Ok(false) => {}
+            Ok(true) => {
+                let took_ns = self.clock.read() - upgrade.began_ns;
+                let role = conn.role;
+                conn.upgrade = None;
+                self.established(id);
+                self.records.of(role).times.upgrade.record(took_ns);
+                self.send(id);
+            }
+            Err(refusal) => self.refused(id, refusal),
         }
     }
 

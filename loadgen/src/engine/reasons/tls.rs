@@ -103,7 +103,9 @@ fn alert_words(alert: Alert) -> String {
 /// The server doesn't speak over TLS what it was asked to.
 pub fn no_alpn(origin: &Origin) -> (String, bool) {
     let why = match origin.protocol {
-        Protocol::Http1 => "the server offers no HTTP/1.1 over TLS (ALPN http/1.1)",
+        Protocol::Http1 | Protocol::WebSocket => {
+            "the server offers no HTTP/1.1 over TLS (ALPN http/1.1)"
+        }
         Protocol::Http2 => {
             "the server doesn't offer HTTP/2 over TLS (ALPN h2); switch it on there, or leave out \
              --http2 (\"protocol\": \"http2\")"

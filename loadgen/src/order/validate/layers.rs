@@ -4,7 +4,8 @@ use crate::order::bounds::{MOST_AT_A_TIME, MOST_STREAMS};
 use crate::order::{Order, Protocol, Unit};
 
 fn is_secure(url: &str) -> bool {
-    url.get(..8).is_some_and(|scheme| scheme.eq_ignore_ascii_case("https://"))
+    let scheme = url.split("://").next().unwrap_or_default();
+    ["https", "wss"].iter().any(|known| scheme.eq_ignore_ascii_case(known))
 }
 
 pub fn check(order: &Order) -> Result<(), String> {
@@ -35,7 +36,7 @@ pub fn check(order: &Order) -> Result<(), String> {
     if let Some(tls) = &load.tls {
         ensure!(
             secure,
-            "tls: no URL begins with https://, so there is no TLS (--cacert, --tls-verify, \
+            "tls: no URL begins with https:// or wss://, so there is no TLS (--cacert, --tls-verify, \
              --cert, --key, --tls-version, --tls-resumption); leave it out"
         );
         ensure!(

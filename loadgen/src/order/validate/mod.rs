@@ -12,6 +12,7 @@ macro_rules! ensure {
 mod arrivals;
 mod layers;
 mod session;
+mod websocket;
 
 use super::bounds::{
     LONGEST_SLOT_S, LONGEST_TIMEOUT_S, LONGEST_WAIT_S, LONGEST_WINDOW_S, MOST_SEND_DELAY_MS,
@@ -78,6 +79,7 @@ pub fn validate(order: &Order) -> Result<(), String> {
     }
     check_windows(order)?;
     check_choice(order)?;
+    websocket::check(order)?;
     session::check(order)
 }
 

@@ -24,6 +24,19 @@ fn files_are_written_and_read() {
     assert!(std::fs::read_to_string(hdr).expect("a file").contains("Total count =           20"));
 }
 
+/// Who wrote the file could have requests sent to Docker.
+#[test]
+fn a_file_of_requests_leads_to_no_unix_socket() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let requests = folder.path().join("requests.jsonl").display().to_string();
+    for scheme in ["http+unix", "HTTP+Unix", "ws+unix"] {
+        std::fs::write(&requests, format!("{{\"url\": \"{scheme}://%2Fx/\"}}\n")).expect("a file");
+        let refused = output(&["run", "-n", "1", "-c", "1", "--traffic", &requests]);
+        assert_eq!(refused.status.code(), Some(2));
+        assert!(stderr(&refused).contains("names a Unix socket"), "{}", stderr(&refused));
+    }
+}
+
 #[test]
 fn a_log_is_replayed_in_order_and_in_time() {
     let server = Server::answering(HELLO);

@@ -8,6 +8,7 @@ use super::{output, stderr};
 use crate::http2;
 use crate::layers::frames::Frames;
 use crate::layers::secure::Secure;
+use crate::layers::websocket::Socket;
 use crate::support::{HELLO, Server};
 
 /// What it prints of a request that gets no valid response.
@@ -38,6 +39,40 @@ fn one_request_is_shown_whole() {
     assert_eq!(shown.status.code(), Some(1));
     let text = String::from_utf8_lossy(&shown.stdout);
     assert!(text.contains("not valid: ") && text.contains("instead of 5"), "{text}");
+}
+
+#[test]
+fn a_message_is_shown_with_its_handshake() {
+    let server = Server::start(|client| {
+        Socket::begin(client).into_iter().for_each(|mut socket| socket.echo_all());
+    });
+    let url = format!("ws://{}/chat", server.address);
+    let shown = output(&["run", "--once", "--message", "hi there", &url]);
+    let text = String::from_utf8_lossy(&shown.stdout);
+    assert_eq!(shown.status.code(), Some(0), "{text}{}", stderr(&shown));
+    for line in [
+        "> GET /chat HTTP/1.1\n",
+        "> Upgrade: websocket\n",
+        "> hi there\n",
+        "< HTTP/1.1 101 Switching Protocols\n",
+        "\nhi there\n",
+        "\nvalid\n",
+    ] {
+        assert!(text.contains(line), "{line:?} in {text}");
+    }
+    let table = output(&["run", "-n", "10", "-c", "1", "--message", "hi", &url]);
+    let text = String::from_utf8_lossy(&table.stdout);
+    for words in
+        ["answered messages/s over", "\nMessages       10 sent, 10 completed", "\nWebSocket "]
+    {
+        assert!(text.contains(words), "{words:?} in {text}");
+    }
+    let server = Server::answering("HTTP/1.1 404 Not Found\r\nContent-Length: 5\r\n\r\nThere");
+    let url = format!("ws://{}/chat", server.address);
+    let text = shown_as_invalid(&["--message", "hi", &url]);
+    for words in ["< HTTP/1.1 404 Not Found\n", "status 404 instead of 101", "There"] {
+        assert!(text.contains(words), "{words:?} in {text}");
+    }
 }
 
 #[test]

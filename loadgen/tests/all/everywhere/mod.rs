@@ -1,4 +1,5 @@
-//! What holds for every protocol alike: plain HTTP/1.1, TLS, HTTP/2 over TLS and over cleartext.
+//! What holds for every protocol alike: plain HTTP/1.1, TLS, HTTP/2 over TLS and over cleartext,
+//! WebSocket.
 
 mod closed;
 mod open;
@@ -9,6 +10,7 @@ use serde_json::{Value, json};
 
 use crate::layers::frames::Frames;
 use crate::layers::secure::Secure;
+use crate::layers::websocket::{Socket, TEXT};
 use crate::support::{Client, Server, order};
 
 const BODY: &[u8] = b"Hello, World!";
@@ -21,9 +23,24 @@ enum Layer {
     Tls,
     Http2Tls,
     Http2,
+    WebSocket,
+    WebSocketTls,
 }
 
-const ALL: [Layer; 4] = [Layer::Plain, Layer::Tls, Layer::Http2Tls, Layer::Http2];
+const ALL: [Layer; 6] = [
+    Layer::Plain,
+    Layer::Tls,
+    Layer::Http2Tls,
+    Layer::Http2,
+    Layer::WebSocket,
+    Layer::WebSocketTls,
+];
+
+impl Layer {
+    fn is_websocket(self) -> bool {
+        matches!(self, Layer::WebSocket | Layer::WebSocketTls)
+    }
+}
 
 /// A connection as the server sees it, whatever it speaks.
 trait Session {
@@ -73,6 +90,20 @@ impl<S: Read + Write> Session for Frames<S> {
     }
 }
 
+impl<S: Read + Write> Session for Socket<S> {
+    fn next(&mut self) -> Option<u32> {
+        self.message().map(|_| 0)
+    }
+
+    fn answer(&mut self, _: u32, _: u16, body: &[u8]) {
+        self.send(TEXT, body);
+    }
+
+    fn cut(&mut self, _: u32) {
+        self.write(&[TEXT, 100, b'o', b'n', b'l', b'y']);
+    }
+}
+
 /// A server, and an order to it.
 struct Site {
     layer: Layer,
@@ -102,12 +133,25 @@ impl Site {
                 }),
                 None,
             ),
-            Layer::Tls | Layer::Http2Tls => {
-                let alpn: &[&str] = if layer == Layer::Tls { &[] } else { &["h2"] };
+            Layer::WebSocket => (
+                Server::start(move |client| {
+                    let number = client.number;
+                    if let Some(mut socket) = Socket::begin(client) {
+                        script(&mut socket, number);
+                    }
+                }),
+                None,
+            ),
+            Layer::Tls | Layer::Http2Tls | Layer::WebSocketTls => {
+                let alpn: &[&str] = if layer == Layer::Http2Tls { &["h2"] } else { &[] };
                 let secure = Secure::start(alpn, move |mut session| {
                     let number = session.number;
                     if layer == Layer::Tls {
                         script(&mut session, number);
+                    } else if layer == Layer::WebSocketTls {
+                        if let Some(mut socket) = Socket::begin(session) {
+                            script(&mut socket, number);
+                        }
                     } else if let Some(mut frames) = Frames::begin(session.stream, &[]) {
                         script(&mut frames, number);
                     }
@@ -123,13 +167,18 @@ impl Site {
     }
 
     fn order(&self, count: u64, more: Value) -> Value {
-        let scheme = if self.secure.is_some() { "https" } else { "http" };
+        let plain = if self.layer.is_websocket() { "ws" } else { "http" };
+        let scheme = if self.secure.is_some() { format!("{plain}s") } else { plain.into() };
         let mut order = order(&format!("{scheme}://{}/", self.server.address), count, more);
         if let Some(authority) = &self.secure {
             order["load"]["tls"] = json!({"ca_file": authority.file()});
         }
         if matches!(self.layer, Layer::Http2 | Layer::Http2Tls) {
             order["load"]["protocol"] = json!("http2");
+        }
+        if self.layer.is_websocket() {
+            order["load"]["protocol"] = json!("websocket");
+            order["requests"][0]["body"] = json!("hello");
         }
         order
     }

@@ -13,7 +13,7 @@ use loadgen::session::capture::{Capture, Seen, decoded};
 use loadgen::session::template::{Encoding, Template};
 
 use super::{Target, fuzz};
-use crate::{parser, reader};
+use crate::{parser, reader, websocket};
 
 /// Numbers that depend on the input alone.
 fn rng_of(bytes: &[u8]) -> Rng {
@@ -87,6 +87,32 @@ fn frames() {
             assert!(whole.1.is_err() || whole.1.is_ok_and(|waiting| waiting <= bytes.len()));
             let cuts = [rng.usize(..), rng.usize(..), rng.usize(..)];
             assert_eq!(reader::hear(&parser::split(bytes, &cuts)), whole);
+        },
+    });
+}
+
+/// What is heard of messages doesn't depend on how they are split, whether they are sound or not.
+#[test]
+fn messages() {
+    fuzz(&Target {
+        name: "messages",
+        runs: 60_000,
+        words: &[
+            b"\x81\x02hi",
+            b"\x01\x01a",
+            b"\x80\x01b",
+            b"\x89\0",
+            b"\x88\x02\x03\xe8",
+            b"\x82\x7e\x01\0",
+            b"\x82\x7f\0\0\0\0\0\x01\0\0",
+            b"\xff\xff\xff\xff",
+            b"\0",
+            b"\x7f",
+        ],
+        run: |bytes| {
+            let mut rng = rng_of(bytes);
+            let cuts = [rng.usize(..), rng.usize(..), rng.usize(..)];
+            assert_eq!(websocket::hear(&parser::split(bytes, &cuts)), websocket::hear(&[bytes]));
         },
     });
 }

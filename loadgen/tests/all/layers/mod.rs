@@ -1,9 +1,10 @@
-//! Servers that speak TLS and HTTP/2, and do what a test says.
+//! Servers that speak TLS, HTTP/2 and WebSocket, and do what a test says.
 
 pub mod certificates;
 pub mod frames;
 pub mod nginx;
 pub mod secure;
+pub mod websocket;
 
 use serde_json::{Value, json};
 

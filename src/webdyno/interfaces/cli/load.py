@@ -50,16 +50,22 @@ class LoadFlags:
     ] = None
     method: Annotated[str | None, flag("NAME: method [default: GET]")] = None
     header: Annotated[Sequence[str], flag("FIELD: a header, such as 'Accept: text/html'.")] = ()
-    user: Annotated[str | None, flag("NAME:PASSWORD: basic authentication.")] = None
-    bearer: Annotated[str | None, flag("TOKEN: in an Authorization header.", rare=True)] = None
+    user: Annotated[str | None, flag("NAME:PASSWORD: basic authentication; or --bearer TOKEN.")] = (
+        None
+    )
+    bearer: Annotated[str | None, Parameter(show=False)] = None
     compressed: Annotated[bool, flag("Ask for compressed bodies.")] = False
     data: Annotated[str | None, flag("TEXT: body of each request, or @FILE.")] = None
+    message: Annotated[
+        str | None, flag("TEXT: message over WebSocket, or @FILE; --binary: no text.")
+    ] = None
+    binary: Annotated[bool, Parameter(show=False)] = False
     events: Annotated[
         str | None, flag("FORMAT: time each event (token) of streams: sse, lines, grpc.")
     ] = None
     goodput: Annotated[
         Sequence[str],
-        flag("LIMIT: of streams: count what keeps it: 'ttft<500ms', 'tpot<50ms', 'latency<5s'."),
+        flag("LIMIT: of streams: 'ttft<500ms', 'tpot<50ms', 'latency<5s'."),
     ] = ()
     once: Annotated[bool, flag("Send one request; show it and its response.")] = False
     traffic: Annotated[Path | None, flag("FILE: requests, one JSON object a line.")] = None
@@ -78,14 +84,13 @@ class LoadFlags:
         str | None, flag("HOW: requests per connection: always, never, a number.")
     ] = None
     timeout: Annotated[
-        str | None, flag("DURATION: longest wait for a response [default: 5s, streams 60s]")
+        str | None, flag("DURATION: longest wait for a response [default: 5s, events 60s]")
     ] = None
     think: Annotated[
-        str | None, flag("DURATION: pause before the next request, closed loop.", rare=True)
+        str | None,
+        flag("DURATION: pause, closed loop; --think-distribution exponential.", rare=True),
     ] = None
-    think_distribution: Annotated[
-        str | None, flag("HOW: constant or exponential pauses [default: constant]", rare=True)
-    ] = None
+    think_distribution: Annotated[str | None, Parameter(show=False)] = None
     seed: Annotated[int | None, flag("NUMBER: of all random choices [default: 0]", rare=True)] = (
         None
     )
@@ -182,7 +187,7 @@ AS_USUAL = LoadFlags()
 
 
 def load(
-    *urls: Annotated[str, flag("URL: http://, https:// or http+unix://; or merge FILE….")],
+    *urls: Annotated[str, flag("URL: http(s)://, ws(s):// or http+unix://; or merge FILE….")],
     flags: LoadFlags = AS_USUAL,
     fail_if: Annotated[
         Sequence[str], flag("LIMIT: such as 'p99 > 50ms' or 'failures > 0': exit 4.")
@@ -209,6 +214,8 @@ def load(
         webdyno load http://127.0.0.1:8080/ --rate 2000 --fail-if 'p99 > 50ms'
 
         webdyno load http://127.0.0.1:8080/ --count 100000 --keepalive never
+
+        webdyno load ws://127.0.0.1:8080/chat --message hello
 
         webdyno load http://127.0.0.1:8080/ --once
 

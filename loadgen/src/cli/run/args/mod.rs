@@ -21,6 +21,8 @@ use output::OutputFlags;
 use requests::RequestFlags;
 use tls::TlsFlags;
 
+use crate::order::Request;
+
 const EXAMPLES: &str = "\
 Examples:
   loadgen run http://127.0.0.1:8080/                           50 connections for 10 s
@@ -45,6 +47,7 @@ Examples:
   SSLKEYLOGFILE=keys.log loadgen run --tls-version 1.2 --tls-verify off https://127.0.0.1:8443/
   loadgen run -4 --bearer a-token --compressed http://localhost:8080/
   loadgen run --events sse --goodput 'ttft<500ms' -d 60s -X POST -D @prompt.json http://127.0.0.1:8000/chat
+  loadgen run -c 100 -r 5000 --message hello ws://127.0.0.1:8080/   WebSocket: echoes
   loadgen run --once -u me:secret http://127.0.0.1:8080/       one request and its response, whole
 
 Exit codes:
@@ -56,7 +59,7 @@ Exit codes:
   5  a --fail-if threshold was crossed, or a --stop-if limit";
 
 /// Why a flag can't go with another one: the first that is in the refusal decides.
-const CONTRADICTIONS: [(&str, &str); 12] = [
+const CONTRADICTIONS: [(&str, &str); 13] = [
     ("--cpus", "there is one thread on each of the CPUs; leave out --threads"),
     ("--bearer", "a request has one Authorization header; leave one out"),
     ("--ipv6", "addresses are of one kind or the other; leave both out for any"),
@@ -72,6 +75,7 @@ const CONTRADICTIONS: [(&str, &str); 12] = [
     ("--zipf", "the log or file tells how often each request is asked for; leave out --zipf"),
     ("--traffic", "the file has each request whole, with what to expect; write it there"),
     ("--replay", "the log tells what is asked for and when; leave out what tells it again"),
+    ("--message", "a message has no method and no other body; leave one out"),
     ("", "a run has one timetable; leave the others out"),
 ];
 
@@ -87,8 +91,8 @@ const CONTRADICTIONS: [(&str, &str); 12] = [
 #[command(group = ArgGroup::new("open").args(["rate", "rate_per_conn", "stages", "times", "conn_rate", "replay"])
           .multiple(true))]
 pub struct Args {
-    /// What to ask for: http://127.0.0.1:8080/path, https://127.0.0.1:8443/path or
-    /// http+unix://%2Ftmp%2Fx.sock/path
+    /// What to ask for: http://127.0.0.1:8080/path, https://127.0.0.1:8443/path,
+    /// ws://127.0.0.1:8080/path, wss://127.0.0.1:8443/path or http+unix://%2Ftmp%2Fx.sock/path
     #[arg(required_unless_present = "traffic", conflicts_with = "traffic")]
     pub urls: Vec<String>,
 
@@ -121,6 +125,17 @@ impl Args {
         }
         if self.requests.replay.is_some() && self.urls.len() > 1 {
             return Err("--replay takes one URL: where the log's paths are asked for".into());
+        }
+        let is_message = |url: &String| Request::get(url.clone()).is_message();
+        if self.requests.message.is_some() && !self.urls.iter().all(is_message) {
+            return Err(
+                "--message goes over WebSocket, to ws:// or wss://; --data is the body of a \
+                        request"
+                    .into(),
+            );
+        }
+        if self.requests.data.is_some() && self.urls.iter().any(is_message) {
+            return Err("--data is the body of a request; over WebSocket give --message".into());
         }
         self.output.check()
     }

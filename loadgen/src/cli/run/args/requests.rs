@@ -27,10 +27,17 @@ pub struct RequestFlags {
     /// Body of each request, or @FILE to read it [default: none]
     #[arg(short = 'D', long, value_name = "TEXT")]
     pub data: Option<String>,
+    /// WebSocket: message that is sent again and again, each time the one before is answered or is due,
+    /// or @FILE to read it [default: none]
+    #[arg(long, value_name = "TEXT", conflicts_with_all = ["data", "method", "replay"])]
+    pub message: Option<String>,
+    /// WebSocket: the message is binary [default: it is text]
+    #[arg(long, requires = "message")]
+    pub binary: bool,
     /// A file of requests, one JSON object a line: {"url": …, "method": …, "headers": {…},
     /// "body": …, "weight": …, "expect": {…}} [default: none]
     #[arg(long, value_name = "FILE",
-          conflicts_with_all = ["data", "method", "headers", "user", "bearer", "compressed",
+          conflicts_with_all = ["data", "message", "method", "headers", "user", "bearer", "compressed",
                                 "events", "expect_status", "expect_bytes", "expect_sha256"])]
     pub traffic: Option<PathBuf>,
     /// Choose by Zipf's law with this exponent: the first request most often [default: all alike]

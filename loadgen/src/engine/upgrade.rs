@@ -1,0 +1,84 @@
+//! A connection becomes a WebSocket: the request to switch, and the server's answer to it.
+
+use rustix::net::RecvFlags;
+
+use super::exchange::Scratch;
+use super::reasons;
+use super::socket::Got;
+use super::wire::Wire;
+use crate::http1::head::{Asked, SWITCHING};
+use crate::http1::response::{HeadCache, Response};
+use crate::websocket::handshake;
+use crate::websocket::messages::Messages;
+
+/// What is known of the answer before its head.
+pub const ASKED: Asked = Asked { head: false, upgrade: true };
+
+#[derive(Debug)]
+pub struct Upgrade {
+    request: Vec<u8>,
+    written: usize,
+    /// What the server has to prove.
+    accept: String,
+    pub began_ns: u64,
+}
+
+impl Upgrade {
+    /// One that begins at a time, by that request but for its key.
+    pub fn new(head: &str, began_ns: u64) -> Upgrade {
+        let (request, accept) = handshake::request(head);
+        Upgrade { request, written: 0, accept, began_ns }
+    }
+
+    /// Goes on as far as it can; true when it is done. Else says why there is no WebSocket, and
+    /// whether trying again would change nothing.
+    pub fn go_on(
+        &mut self,
+        wire: &mut Wire,
+        response: &mut Response,
+        scratch: &mut Scratch,
+    ) -> Result<bool, (String, bool)> {
+        let lost = |error| (format!("WebSocket handshake: {}", reasons::lost(&error).1), false);
+        if self.written == 0 {
+            response.reset(ASKED, true);
+        }
+        while self.written < self.request.len() || !wire.flush().map_err(lost)? {
+            match wire.write(&self.request[self.written..]).map_err(lost)? {
+                0 => return Ok(false),
+                count => self.written += count,
+            }
+        }
+        loop {
+            let came = match wire.read(scratch.room(), RecvFlags::empty()).map_err(lost)? {
+                Got::Nothing => return Ok(false),
+                Got::Bytes { count, .. } => scratch.fill(count),
+                Got::End { .. } => {
+                    return Err(("closed during the WebSocket handshake".into(), false));
+                }
+            };
+            let refused = |why: String| (reasons::no_websocket(&why, came), true);
+            let used = response
+                .feed(came, &mut HeadCache::default(), |_| {})
+                .map_err(|malformed| refused(malformed.to_string()))?;
+            match response.status {
+                0 => {}
+                SWITCHING => {
+                    handshake::check(&response.kept_head, &self.accept).map_err(&refused)?;
+                    response.switch(Messages::new(handshake::mask()));
+                    let rest = response.feed(&came[used..], &mut HeadCache::default(), |_| {});
+                    return rest.map(|_| true).map_err(|fault| refused(fault.to_string()));
+                }
+                status => {
+                    let (why, _) = refused(format!("status {status} instead of 101"));
+                    let text = reasons::with_redirect(why, &response.kept_head);
+                    return Err((text, is_for_good(status)));
+                }
+            }
+        }
+    }
+}
+
+/// A server that has too much to do may answer otherwise later.
+fn is_for_good(status: u16) -> bool {
+    status < 500 && status != 429
+}

@@ -1,0 +1,57 @@
+//! What must hold of messages of a WebSocket.
+
+use crate::order::{Order, Protocol, Request};
+
+pub fn check(order: &Order) -> Result<(), String> {
+    let is_websocket = order.load.protocol == Protocol::WebSocket;
+    let login = order.session.iter().flat_map(|session| &session.login);
+    for request in order.requests.iter().chain(login) {
+        ensure!(
+            is_websocket || !request.is_message(),
+            "load.protocol: URLs that begin with ws:// or wss:// need \"websocket\"; set that (leave \
+             out --http2)"
+        );
+        ensure!(
+            !is_websocket || request.is_message(),
+            "requests: {:?} is among URLs that begin with ws:// or wss://; load one or the other",
+            request.url
+        );
+        ensure!(
+            is_websocket || !request.binary,
+            "requests: binary is about messages of a WebSocket (--binary); leave it out"
+        );
+    }
+    if !is_websocket {
+        return Ok(());
+    }
+    order.requests.iter().try_for_each(check_message)?;
+    let load = &order.load;
+    ensure!(
+        order.session.is_none() && !load.cookies,
+        "session: users and cookies are there over HTTP/1.1 only; leave them out"
+    );
+    ensure!(
+        load.slow_readers.is_none(),
+        "load.slow_readers: they are there for plain HTTP/1.1 only; leave them out"
+    );
+    Ok(())
+}
+
+fn check_message(request: &Request) -> Result<(), String> {
+    let Some(body) = &request.body else {
+        return Err("requests: a WebSocket needs a message to send: give body (--message)".into());
+    };
+    ensure!(
+        request.binary || std::str::from_utf8(body).is_ok(),
+        "requests: a message that is no UTF-8 is binary; set \"binary\": true (--binary)"
+    );
+    ensure!(
+        request.method == "GET" && request.events.is_none(),
+        "requests: messages have no method, and no events; leave them out"
+    );
+    ensure!(
+        request.flow.is_none() && request.capture.is_empty() && request.expect.contains.is_empty(),
+        "requests: flows, captures and contains are there over HTTP/1.1 only; leave them out"
+    );
+    Ok(())
+}

@@ -1,0 +1,7 @@
+//! WebSocket: frames, messages, and servers that keep to the rules or don't.
+
+mod hostile;
+mod load;
+mod reading;
+
+pub use reading::hear;
