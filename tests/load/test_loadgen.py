@@ -108,6 +108,23 @@ def test_connections_begin_one_after_the_other_where_an_order_says_so(url: str) 
         assert loadgen.slot(asked).connections.opened == 2
 
 
+def test_messages_go_over_websocket() -> None:
+    text = Request("/chat", message="text", body=b"hello")
+    asked = dataclasses.replace(order("https://127.0.0.1:1/x"), load=Load(protocol="https"))
+    asked = dataclasses.replace(asked, requests=(text, dataclasses.replace(text, message="binary")))
+    said = order_json(asked)
+    schema = json.loads((SCHEMAS / "order.v2.schema.json").read_text())
+    Draft202012Validator(schema).validate(said)
+    first, second = said["requests"]
+    assert (first["url"], first["body"], "binary" in first) == (
+        "wss://127.0.0.1:1/chat",
+        "hello",
+        False,
+    )
+    assert second["binary"]
+    assert said["load"]["protocol"] == "websocket"
+
+
 def test_an_overload_is_followed_until_enough_is_late(url: str) -> None:
     """More is due than any server answers; the trial ends without waiting for the timeout."""
     flood = Load(loop="open", rate_per_s=500_000, connections=4, timeout_s=3600)

@@ -237,6 +237,8 @@ def check_requests(
         raise ValueError('load.goodput counts streams: give a request events = "sse", or omit it')
     if load.zipf is not None and len({request.weight for request in requests}) > 1:
         raise ValueError("load.zipf and the requests' weights both say how often; leave one out")
+    if any(request.message_kind for request in requests):
+        _check_messages(requests, load)
     if load.replay is not None:
         _check_replay(load.replay, requests, endpoint)
     if endpoint is not None and endpoint not in (names := parts_of(requests)):
@@ -244,6 +246,15 @@ def check_requests(
         raise ValueError(
             f"endpoint: no request is called {endpoint!r}; there are {known or 'none'}"
         )
+
+
+def _check_messages(requests: Sequence[WrittenRequest], load: Load) -> None:
+    if not all(request.message_kind for request in requests):
+        raise ValueError("[[requests]] are all messages of a WebSocket, or none of them")
+    if load.protocol not in {"http", "https"}:
+        raise ValueError('messages go over WebSocket: load.protocol = "http", or "https" for TLS')
+    if load.slow_readers:
+        raise ValueError("slow_readers read responses of HTTP; omit them, or the messages")
 
 
 def _check_replay(replay: str, requests: Sequence[WrittenRequest], endpoint: str | None) -> None:
@@ -275,6 +286,8 @@ def check_users(
     if has_users(login, requests, values):
         if load.protocol in {"h2", "h2c"}:
             raise ValueError("[[login]], values, flows and captures are there over HTTP/1.1 only")
+        if any(request.message_kind for request in requests):
+            raise ValueError("[[login]] and values are there over HTTP/1.1, not for messages")
         if load.idle_connections or load.slow_readers:
             raise ValueError("idle_connections and slow_readers are no users; omit them")
         orders = load.zipf is not None or load.replay or load.arrival_unit != "request"

@@ -164,6 +164,9 @@ def _base64(text: str) -> str:
 EventFormat = Literal["sse", "lines", "grpc"]
 """How events of a streamed response are distinguished."""
 
+MessageKind = Literal["text", "binary"]
+"""What a message of a WebSocket is."""
+
 
 class WrittenRequest(Model):
     """One entry of `[[requests]]`."""
@@ -190,6 +193,10 @@ class WrittenRequest(Model):
     """Sent as JSON, with its Content-Type."""
     form: dict[str, str] | None = None
     """Sent as an HTML form is, with its Content-Type."""
+    message: str | None = None
+    """A text message over WebSocket; the next one follows when one has come back, or is due."""
+    message_base64: Annotated[str, AfterValidator(_base64)] | None = None
+    """The same, a binary one."""
     weight: Annotated[float, Field(gt=0, le=1e9)] = 1.0
     """How often, relative to the others' weights."""
     status: Annotated[int, Field(ge=200, le=599)] | None = None
@@ -219,16 +226,45 @@ class WrittenRequest(Model):
             "form": self.form,
         }
         given = [key for key, value in bodies.items() if value is not None]
+        if self.message_kind is not None:
+            self._check_message(given)
         if len(given) > 1:
             raise ValueError(f"{' and '.join(given)} are both the body; give one of them")
         if given and self.method in {"GET", "HEAD"}:
             raise ValueError(f'{self.method} has no body; give method = "POST", or omit {given[0]}')
         return self
 
+    def _check_message(self, bodies: Sequence[str]) -> None:
+        if self.message is not None and self.message_base64 is not None:
+            raise ValueError("message and message_base64 are both the message; give one of them")
+        others: dict[str, object] = {
+            **dict.fromkeys(bodies, True),
+            "method": self.method != "GET",
+            "status": self.status,
+            "flow": self.flow,
+            "capture": self.capture,
+            "events": self.events,
+        }
+        if also := [key for key, is_given in others.items() if is_given]:
+            raise ValueError(f"a message goes over WebSocket, where there is no {also[0]}; omit it")
+
+    @property
+    def message_kind(self) -> MessageKind | None:
+        """How it is sent over WebSocket; None where it is a request of HTTP."""
+        if self.message is not None:
+            return "text"
+        return None if self.message_base64 is None else "binary"
+
     @property
     def label(self) -> str:
-        """What reports call it: `/`, `POST /orders`."""
-        return self.name or (self.path if self.method == "GET" else f"{self.method} {self.path}")
+        """What reports call it: `/`, `POST /orders`, `message to /chat`."""
+        return self.name or self.named(self.path)
+
+    def named(self, path: str) -> str:
+        """Return what it is called where this is the path."""
+        if self.message_kind:
+            return f"message to {path}"
+        return path if self.method == "GET" else f"{self.method} {path}"
 
     @property
     def paths(self) -> list[str]:
@@ -244,13 +280,16 @@ class WrittenRequest(Model):
 
     @property
     def text(self) -> str | None:
-        """The body that is sent, where it is text, without secrets."""
+        """The body or message that is sent, where it is text, without secrets."""
+        if self.message is not None:
+            return self.message
         return self.body if self.json_ is None else json.dumps(self.json_, ensure_ascii=False)
 
     def content(self, environment: Mapping[str, str]) -> bytes | None:
         """Return the body as it is sent, with secrets and without users' values."""
-        if self.body_base64 is not None:
-            return base64.b64decode(self.body_base64)
+        for encoded in (self.message_base64, self.body_base64):
+            if encoded is not None:
+                return base64.b64decode(encoded)
         if self.form is not None:
             fields = (
                 f"{quote(name, safe='')}={_form_value(text, environment)}"

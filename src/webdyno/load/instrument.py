@@ -302,6 +302,8 @@ def only_plain(load: Load, requests: Sequence[WrittenRequest]) -> str | None:
     if load.protocol != "http":
         return f'is used for protocol = "http" only here, not "{load.protocol}"'
     request = requests[0]
+    if request.message_kind:
+        return "speaks no WebSocket, over which messages go"
     if request.method != "GET":
         return f"is requested GET only here, not {request.method}"
     if request.sha256 or request.contains:

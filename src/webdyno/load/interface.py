@@ -19,7 +19,7 @@ from webdyno.core.load_result import LoadResult
 from webdyno.core.metrics import METRICS
 from webdyno.core.registry import GENERATORS, load_extensions
 from webdyno.core.replay import Stretch
-from webdyno.core.request import EventFormat, WrittenRequest, may_be_compressed
+from webdyno.core.request import EventFormat, MessageKind, WrittenRequest, may_be_compressed
 from webdyno.core.service import Need
 
 
@@ -46,7 +46,7 @@ class Expectation:
     """The valid response to a request."""
 
     status: int | None = None
-    """None where any from 200 to 299 is right."""
+    """None where any from 200 to 299 is right; 101 of messages."""
     body_bytes: int | None = None
     """None where the length may differ from one response to the next."""
     body_sha256: str | None = None
@@ -76,6 +76,8 @@ class Request:
     headers: Mapping[str, str] = field(default_factory=dict)
     """All that are sent, the load's among them."""
     body: bytes | None = None
+    message: MessageKind | None = None
+    """How the body is sent over WebSocket; None where it is a request of HTTP."""
     weight: float = 1.0
     """How often it is sent, relative to the others, unless their order says that (Zipf's law)."""
     endpoint: str | None = None

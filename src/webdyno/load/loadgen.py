@@ -263,6 +263,8 @@ def order_json(order: LoadOrder) -> dict[str, Any]:
     }
     if order.count is not None:
         asked["count"] = order.count
+    if any(request.message for request in order.requests):
+        asked["load"]["protocol"] = "websocket"
     if order.ramp_up_s:
         asked["ramp_up_s"] = order.ramp_up_s
     if order.connection_ramp_s:
@@ -309,11 +311,12 @@ def _request_json(order: LoadOrder, request: Request) -> dict[str, Any]:
     }
     return _without_none(
         {
-            "url": order.url + request.path,
+            "url": _url(order, request),
             "expect": _without_none(valid),
             "method": None if request.method == "GET" else request.method,
             "headers": dict(request.headers) or None,
             "body": None if request.body is None else _body_json(request.body),
+            "binary": True if request.message == "binary" else None,
             "weight": request.weight if is_weighted else None,
             "endpoint": request.endpoint,
             "events": request.events,
@@ -322,6 +325,11 @@ def _request_json(order: LoadOrder, request: Request) -> dict[str, Any]:
             "think": None if request.think_s is None or not is_users else think,
         }
     )
+
+
+def _url(order: LoadOrder, request: Request) -> str:
+    base = order.url if request.message is None else order.url.replace("http", "ws", 1)
+    return base + request.path
 
 
 def _without_none(table: dict[str, Any]) -> dict[str, Any]:

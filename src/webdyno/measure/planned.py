@@ -29,6 +29,8 @@ from webdyno.core.variant import Variant
 from webdyno.load.interface import Expectation, Request, Users
 from webdyno.servers.ready import FirstRequest
 
+SWITCHED = 101
+"""The status by which a server switches to WebSocket."""
 MOST_CERTIFIED = 20
 """Paths whose responses are written down in each round, of each variant."""
 
@@ -229,10 +231,11 @@ def _plan_request(
     return Request(
         path=path,
         expect=expect,
-        label=written.name or (path if written.method == "GET" else f"{written.method} {path}"),
+        label=written.name or written.named(path),
         method=written.method,
         headers=headers,
         body=written.content(environment),
+        message=written.message_kind,
         events=written.events,
         flow=written.flow,
         capture={
@@ -246,11 +249,13 @@ def _plan_request(
 def _expectation(written: WrittenRequest, path: str, site: Site) -> Expectation:
     """Take what the request says of its response, and for a GET what the site knows of the page.
 
-    Of users' own systems no page is known: any status of 2xx is right unless they say another.
+    Of users' own systems no page is known: any status of 2xx is right unless they say another. Of
+    messages it is that by which the WebSocket was opened.
     """
-    page = site.page(path) if written.method == "GET" and site.paths else None
+    is_get = written.method == "GET" and not written.message_kind
+    page = site.page(path) if is_get and site.paths else None
     expect = Expectation(
-        written.status,
+        SWITCHED if written.message_kind else written.status,
         body_sha256=written.sha256,
         contains=written.contains,
         headers=page.headers if page else {},
@@ -269,7 +274,11 @@ def _expectation(written: WrittenRequest, path: str, site: Site) -> Expectation:
 def first_request(requests: Sequence[Request], load: Load) -> FirstRequest | None:
     """Return what shows that a system is ready that is asked so: its first GET, if there is one."""
     first = next(
-        (request for request in requests if request.method == "GET" and "{{" not in request.path),
+        (
+            request
+            for request in requests
+            if request.method == "GET" and not request.message and "{{" not in request.path
+        ),
         None,
     )
     if first is None:
