@@ -5,4 +5,4 @@ import pytest
 
 @pytest.fixture(autouse=True)
 def _every_tool(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("shutil.which", lambda name: f"/usr/bin/{name}")
+    monkeypatch.setattr("shutil.which", lambda name, **_: f"/usr/bin/{name}")

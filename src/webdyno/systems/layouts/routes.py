@@ -1,52 +1,26 @@
-"""What can be asked of an application: routes of its sources and of OpenAPI, links, and logins."""
+"""What can be asked of an application: routes of its sources and of OpenAPI, and links."""
 
 import json
-import re
-from collections.abc import Iterator, Mapping
 from html.parser import HTMLParser
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 from urllib.parse import quote
 
 import yaml
 
 from webdyno.core.text import split_url
 from webdyno.systems.containers.compose_file import plain_values
-from webdyno.systems.layouts.app import FoundApp, first_of, sources
-from webdyno.systems.layouts.controllers import (
-    joined,
-    routes_of_controllers,
-    stands_below,
+from webdyno.systems.layouts.app import FoundApp, first_of
+from webdyno.systems.layouts.source_routes import (
+    MOST_ROUTES,
+    STAYS_AT_HOME,
+    WITHOUT_VALUE,
+    Route,
+    route_of,
+    routes_of_sources,
 )
 from webdyno.systems.tables import Table, as_list, as_table, is_table, read_text, table
 
-IN_SOURCES = re.compile(
-    r"""(?:\.(?:get|route|map_?get)\(|HandleFunc\(|\.Handle\(|\b(?:get|post|put|patch|delete)\(?"""
-    r"""|\bwhen|Route::\w+\(|(?:Get|Post|Put|Patch|Delete|Request)Mapping\(|\.Map(?:Get|Post)\("""
-    r"""|\.(?:post|put|patch|delete)\()\s*(?:value\s*=\s*|path\s*=\s*)?"""
-    r"""["'`](?:(?P<method>[A-Z]+) )?(?P<path>/[\w./:<>{}*$-]*)["'`]""",
-    re.IGNORECASE,
-)
-"""Of Flask, FastAPI, Express, net/http, Gin, Sinatra, Rails, Axum, Actix, Spring, Laravel …"""
-PREFIX = re.compile(
-    r"""(?:\.(?:use|route|group|mount|nest|scope|register)\(|\b(?:url_)?prefix\s*[=:(]"""
-    r"""|RequestMapping\()\s*(?:value\s*=\s*|path\s*=\s*)?["'`](?P<path>(?:/[\w.-]+)+)/?["'`]""",
-    re.IGNORECASE,
-)
-"""What groups of routes stand below, in the same frameworks."""
-MOST_PREFIXES = 4
-WRITES = re.compile(r"post|put|patch|delete", re.IGNORECASE)
-PARAMETER = re.compile(
-    r"<(?:(?P<type>\w+):)?(?P<angle>\w+)>|\{(?P<brace>\w+)(?::[^}]*)?\}|:(?P<colon>\w+)"
-)
-A_NUMBER = re.compile(r"(?:^|_)(?:id|pk|page|number|num|no|n|year)$|Id$|ID$")
-STAYS_AT_HOME = re.compile(
-    r"log[-_]?out|sign[-_]?out|delete|remove|destroy|unsubscribe|restore|reset|revoke|shutdown"
-    r"|toggle|clear(?:[/_-]|$)"
-    r"|snapshot|debug|livereload",
-    re.IGNORECASE,
-)
-"""In a path: asking for it may change something, or it is none of the application's pages."""
 FILES = (
     *("openapi.json", "openapi.yaml", "openapi.yml", "swagger.json", "swagger.yaml", "swagger.yml"),
 )
@@ -59,82 +33,10 @@ SERVED = (
 )
 """Where FastAPI, Spring, ASP.NET, Flask, Django's and Quarkus' extensions serve the document, and
 those of Fastify, NestJS, Gin and Hono."""
-WITHOUT_VALUE = "no example for {names}"
 NEEDS_LOGIN = "needs a login"
-IT_WRITES = "writes"
-MAY_WRITE = "may change something, by its name"
 SOURCES = "its sources"
 MOST_UNTRIED = 6
-MOST_ROUTES = 200
 MOST_LINKS = 12
-
-
-class Route(NamedTuple):
-    """A way to ask an application."""
-
-    method: str
-    path: str
-    """With parameters as they are written."""
-    filled: str | None
-    """With values in their places; None where it can't be asked."""
-    lacks: str = ""
-    """Why it can't be, or not by everybody."""
-
-    @property
-    def label(self) -> str:
-        return f"{self.method} {self.path}"
-
-
-def routes_of_sources(folder: Path) -> list[Route]:
-    """Return the routes that sources name, in their order."""
-    routes: dict[tuple[str, str], Route] = {}
-    texts = {file: read_text(file) or "" for file in sources(folder)}
-    for file, text in texts.items():
-        written = list(routes_of_controllers(file, text)) or list(_written_whole(text))
-        below = stands_below(file, texts)
-        for method, path in written:
-            whole = joined(below, path) if below else path
-            routes.setdefault((method, whole), _route(method, whole, {}))
-    return list(routes.values())[:MOST_ROUTES]
-
-
-def _written_whole(text: str) -> Iterator[tuple[str, str]]:
-    for match in IN_SOURCES.finditer(text):
-        writing = WRITES.search(match[0].partition(match["path"])[0])
-        path = match["path"].replace("{$}", "")
-        if "*" not in path and "$" not in path:
-            yield (match["method"] or (writing[0] if writing else "GET")).upper(), path
-
-
-def prefixes_of_sources(folder: Path) -> list[str]:
-    """Return the paths below which sources have groups of routes; of few also one in another."""
-    texts = (read_text(file) or "" for file in sources(folder))
-    paths = dict.fromkeys(group["path"] for text in texts for group in PREFIX.finditer(text))
-    prefixes = list(paths)[:MOST_PREFIXES]
-    return prefixes + [outer + inner for outer in prefixes for inner in prefixes if outer != inner]
-
-
-def _route(method: str, path: str, examples: Mapping[str, object]) -> Route:
-    """Fill the parameters: with examples, and with 1 where a number is wanted."""
-    if method not in {"GET", "HEAD"}:
-        return Route(method, path, None, IT_WRITES)
-    if STAYS_AT_HOME.search(path):
-        return Route(method, path, None, MAY_WRITE)
-    lacking: list[str] = []
-
-    def value(match: re.Match[str]) -> str:
-        name = match["angle"] or match["brace"] or match["colon"]
-        if name in examples:
-            return quote(str(examples[name]), safe="")
-        if match["type"] == "int" or A_NUMBER.search(name):
-            return "1"
-        lacking.append(name)
-        return ""
-
-    filled = PARAMETER.sub(value, path)
-    if lacking:
-        return Route(method, path, None, WITHOUT_VALUE.format(names=", ".join(lacking)))
-    return Route(method, path, filled)
 
 
 def known_routes(app: FoundApp, folder: Path) -> tuple[str, list[Route]]:
@@ -143,7 +45,7 @@ def known_routes(app: FoundApp, folder: Path) -> tuple[str, list[Route]]:
     if name and (routes := routes_of_openapi(read_text(folder / name) or "")):
         return name, routes
     if app.paths != ("/",):
-        return app.by, [_route("GET", path, {}) for path in app.paths]
+        return app.by, [route_of("GET", path, {}) for path in app.paths]
     return SOURCES, routes_of_sources(folder)
 
 
@@ -190,7 +92,7 @@ def _operation(data: Table, path: str, method: str, operation: Table) -> Route:
         elif parameter.get("in") in {"query", "header"} and parameter.get("required"):
             lacking += [name] if example is None or parameter.get("in") == "header" else []
             query |= {name: example} if parameter.get("in") == "query" else {}
-    route = _route(method, path, examples)
+    route = route_of(method, path, examples)
     if route.filled is not None and is_closed:
         route = route._replace(lacks=NEEDS_LOGIN)
     if route.filled is None or not (query or lacking):
