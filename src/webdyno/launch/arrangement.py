@@ -27,8 +27,8 @@ from webdyno.core.stack import Site, Stack
 from webdyno.core.sweep import plan_points
 from webdyno.launch.caller import Caller
 from webdyno.launch.consent import (
+    agree_to_experiment,
     agree_to_own,
-    agree_to_somebody_elses,
     project_around,
     provide,
     refuse_commands_of,
@@ -96,7 +96,7 @@ def checked_with_own(
     origin = _origin(draft.source, catalogue)
     if origin:
         # The former still names files.
-        agree_to_somebody_elses([draft.source.data, draft.data], origin, caller)
+        agree_to_experiment([draft.source.data, draft.data], origin, caller)
     resolved, joined = _resolve_own(draft, catalogue, folder, caller, fresh=fresh)
     experiment = resolved.check(joined)
     states = [point.experiment.state for point in plan_points(experiment)]

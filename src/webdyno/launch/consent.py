@@ -42,19 +42,28 @@ def agree_to_foreign(parts: Sequence[ForeignPart], caller: Caller) -> None:
                 raise _not_allowed(part.runs[0], "is a command")
     if not (new := _not_agreed_to(parts)):
         return
-    if not caller.yes:
-        or_add = f"\nadd {caller.spelled('--yes')} to agree"
-        agree(_what_runs(new), "run that?", or_add, "nothing was run", caller)
+    agree(_what_runs(new), "run that?", caller)
     _AGREED.update(map(_agreement, new))
     _keep([part for part in new if part.in_folder is None], caller)
 
 
 def agree(
-    what: str, question: str, or_add: str, nothing: str, caller: Caller, *, usual: bool = False
+    what: str,
+    question: str,
+    caller: Caller,
+    *,
+    or_add: str = "\nadd --yes to agree",
+    nothing: str = "nothing was run",
+    usual: bool = False,
 ) -> None:
-    """Ask for a yes; `or_add` says how to give it where nobody is there to be asked."""
+    """Ask for a yes, unless one was given; `or_add` says how to where nobody is to be asked.
+
+    Raise UserError without one, `nothing` being what that means.
+    """
+    if caller.yes:
+        return
     if caller.is_alone:
-        raise UserError(f"{what}{or_add}; {nothing}")
+        raise UserError(f"{what}{or_add.replace('--yes', caller.spelled('--yes'))}; {nothing}")
     caller.notify(what)
     if not caller.ask(question, usual=usual):
         raise UserError(f"{nothing}, since you didn't agree")
@@ -97,7 +106,7 @@ def _own_systems(written: Mapping[str, Any]) -> Iterator[tuple[str, "OwnKind"]]:
             yield text, KINDS[text.partition(":")[0]]
 
 
-def agree_to_somebody_elses(
+def agree_to_experiment(
     written: Sequence[Mapping[str, Any]], origin: Literal["catalog", "run"], caller: Caller
 ) -> None:
     """Ask before an experiment, written by whomever, sends files or variables of yours.
@@ -112,10 +121,9 @@ def agree_to_somebody_elses(
     if read and origin == "catalog":
         text, why = read[0]
         raise _unaskable(text, origin, f"it {why}, which servers would be sent")
-    if read and not caller.yes:
+    if read:
         named = "\n".join(f"  {text:.{NAMED_LETTERS}} {why}" for text, why in read)
-        or_add = f"\nadd {caller.spelled('--yes')} to agree"
-        agree(f"servers will be sent:\n{named}", "send that?", or_add, "nothing was run", caller)
+        agree(f"servers will be sent:\n{named}", "send that?", caller)
 
 
 def _unaskable(text: str, origin: str, why: str) -> UserError:
@@ -255,21 +263,19 @@ def agree_to_secrets(stacks: Sequence[Stack], asked: Iterable[Model], caller: Ca
     Raise UserError where nobody agrees.
     """
     requested = [model.model_dump_json() for model in asked]
-    for service in (role.service for stack in stacks for role in stack.services.values()):
-        texts = [*(service.environment.values() if service.own else ()), *requested]
+    services = [role.service for stack in stacks for role in stack.services.values()]
+    for service, own in ((each, each.own) for each in services if each.own):
+        texts = [*service.environment.values(), *requested]
         variables = [*dict.fromkeys(name for text in texts for name in SECRET.findall(text))]
         if not variables:
             continue
-        named = ", ".join(f"{name} (${{env:{name}}})" for name in variables)
-        own = service.own
-        folder = Path((own and own.folder) or service.folder)
-        other = _program_user(service.folder, folder, own.owner) if own else None
+        other = _program_user(service.folder, Path(own.folder or service.folder), own.owner)
         if other is None or other.called_sudo:
             continue
-        lines = f"{service.where} runs as {other.name}, and gets variables of yours: {named}"
-        if not caller.yes:
-            or_add = f"; run webdyno as {other.name}, or add {caller.spelled('--yes')} to agree"
-            agree(lines, "send them?", or_add, "nothing was run", caller)
+        named = ", ".join(f"{name} (${{env:{name}}})" for name in variables)
+        what = f"{service.where} runs as {other.name}, and gets variables of yours: {named}"
+        or_add = f"; run webdyno as {other.name}, or add --yes to agree"
+        agree(what, "send them?", caller, or_add=or_add)
 
 
 def provide(

@@ -39,15 +39,17 @@ def without_unlike(
         raise UserError(f"{differences}\nthat is most of the load: nothing was measured")
     if any(plan.experiment.load.arrivals == "replay" for plan in plan_points(experiment)):
         raise UserError(f"{differences}\na replay asks for all of them; omit load.arrivals=replay")
-    by_yes = caller.spelled("--yes")
     if caller.yes:
+        by_yes = caller.spelled("--yes")
         caller.notify(f"{differences}\nthey are excluded, as {by_yes} agreed to")
-    else:
-        question, or_add = (
-            "leave them out and measure the rest?",
-            f"\nadd {by_yes} to leave them out",
-        )
-        agree(differences, question, or_add, "nothing was measured", caller, usual=True)
+    agree(
+        differences,
+        "leave them out and measure the rest?",
+        caller,
+        or_add="\nadd --yes to leave them out",
+        nothing="nothing was measured",
+        usual=True,
+    )
     return without(experiment, unlike)
 
 
