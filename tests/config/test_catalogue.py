@@ -2,12 +2,14 @@
 
 import os
 import pwd
+import struct
 from pathlib import Path
 
 import pytest
 
 from webdyno.config import Catalogue
 from webdyno.core.errors import UserError
+from webdyno.core.files import ACCESS_LIST
 
 SERVICE = """\
 title = "Mine"
@@ -182,6 +184,20 @@ def test_a_catalogue_that_others_may_change_is_refused(
         Catalogue.load([open_folder])
     open_folder.chmod(0o700)
     if open_to_others != ".":
+        Catalogue.load([open_folder])
+
+
+def test_a_catalogue_that_a_list_opens_to_others_is_refused(open_folder: Path) -> None:
+    (open_folder / "stacks").mkdir(mode=0o755)
+    Catalogue.load([open_folder])
+    owner, user, group, mask, other = 1, 2, 4, 16, 32  # of acl(5)
+    entries = [(owner, 7, -1), (user, 7, 12345), (group, 5, -1), (mask, 7, -1), (other, 5, -1)]
+    packed = b"".join(struct.pack("<HHi", *entry) for entry in entries)
+    try:
+        os.setxattr(open_folder / "stacks", ACCESS_LIST, struct.pack("<I", 2) + packed)
+    except OSError:
+        pytest.skip("this file system has no access control lists")
+    with pytest.raises(UserError, match=r"others may change .*stacks"):
         Catalogue.load([open_folder])
 
 

@@ -131,20 +131,32 @@ def trusted_users() -> set[int]:
     return {0, os.geteuid(), sudo_caller() or 0}
 
 
+ACCESS_LIST = "system.posix_acl_access"
+
+
 def is_others_to_change(path: Path, *, groups: bool = True) -> bool:
     """Whether somebody else may change a file, link or folder.
 
-    By its group, if all `groups` count, or where that has other members. What is gone they may have
-    taken away, and bring back.
+    By its group, if all `groups` count, or where that has other members, as by an access control
+    list, whose mask stands in the group's place (acl(5)). What is gone they may have taken away,
+    and bring back.
     """
     try:
         status = path.lstat()
     except FileNotFoundError:
         return True
-    by_group = status.st_mode & stat.S_IWGRP and (groups or _has_others(status.st_gid))
+    by_group = status.st_mode & stat.S_IWGRP and (
+        groups or _has_others(status.st_gid) or _has_list(path)
+    )
     writable = status.st_mode & stat.S_IWOTH or by_group
     protected = status.st_mode & stat.S_ISVTX or stat.S_ISLNK(status.st_mode)
     return status.st_uid not in trusted_users() or bool(writable and not protected)
+
+
+def _has_list(path: Path) -> bool:
+    with suppress(OSError):  # a file system without such
+        return ACCESS_LIST in os.listxattr(path, follow_symlinks=False)
+    return False
 
 
 @cache
