@@ -36,7 +36,6 @@ from webdyno.core.base import Model
 from webdyno.core.debug_log import DEBUG_FILE, debug_log
 from webdyno.core.errors import OperationError, UserError
 from webdyno.host.children import python_module, run_program
-from webdyno.host.users import leave_session_keyring
 from webdyno.host.warden import remove_tree
 
 logger = logging.getLogger(__name__)
@@ -400,5 +399,4 @@ def follow_order(order: bytes) -> NodeAnswer:
 
 
 if __name__ == "__main__":
-    leave_session_keyring()  # what the node starts has it, too
     sys.stdout.write(follow_order(sys.stdin.buffer.read()).model_dump_json() + "\n")

@@ -7,7 +7,6 @@ more. Filling comes before giving (`hand_over`); what he leaves is copied, never
 (`workspace.take_back`), since he may still have its folders open.
 """
 
-import ctypes
 import os
 import pwd
 import stat
@@ -30,9 +29,6 @@ from webdyno.core.hiding import SECRETS
 
 CANDIDATES = ("www-data", "nobody")
 PRIVATE, OPEN = 0o700, 0o755
-KEYCTL = {"x86_64": 250, "aarch64": 219}
-"""By machine: the number of the system call, which the C library has no function for."""
-KEYCTL_JOIN_SESSION_KEYRING = 1
 
 
 @dataclass(frozen=True)
@@ -245,15 +241,6 @@ def hand_over(folder: Path, user: ServerUser | None) -> None:
                 "CAP_SETGID, CAP_DAC_OVERRIDE and CAP_KILL"
             ) from None
     folder.chmod(OPEN)
-
-
-def leave_session_keyring() -> None:
-    """As root, leave the session's keyring: programs of other users would possess its keys.
-
-    Fork, execve and a change of user keep it (keyrings(7)). To be called before threads begin.
-    """
-    if os.geteuid() == 0 and (number := KEYCTL.get(os.uname().machine)):
-        ctypes.CDLL(None).syscall(number, KEYCTL_JOIN_SESSION_KEYRING, None)
 
 
 def log_mode() -> int:

@@ -1,5 +1,6 @@
 """How a process of webdyno begins and ends: signals, exit code, exceptions nobody foresaw."""
 
+import ctypes
 import os
 import signal
 import sys
@@ -18,6 +19,9 @@ from webdyno.core.text import printable
 
 SHOWN_LETTERS = 200
 THREADS = "OPENBLAS_NUM_THREADS"
+KEYCTL = {"x86_64": 250, "aarch64": 219}
+"""By machine: the number of the system call, which the C library has no function for."""
+KEYCTL_JOIN_SESSION_KEYRING = 1
 
 _asked: list[int] = []
 """The signals that asked us to end."""
@@ -38,6 +42,15 @@ def leave_matrices_one_thread() -> None:
     """
     if THREADS not in os.environ:
         os.putenv(THREADS, "1")
+
+
+def leave_session_keyring() -> None:
+    """As root, leave the session's keyring: programs of other users would possess its keys.
+
+    Fork, execve and a change of user keep it (keyrings(7)). To be called before threads begin.
+    """
+    if os.geteuid() == 0 and (number := KEYCTL.get(os.uname().machine)):
+        ctypes.CDLL(None).syscall(number, KEYCTL_JOIN_SESSION_KEYRING, None)
 
 
 def interrupt_again() -> None:

@@ -13,10 +13,10 @@ from cyclopts import App, CycloptsError, Parameter
 from webdyno.core.debug_log import debug_log
 from webdyno.core.errors import Exit, UserError
 from webdyno.core.registry import DEBUG, commands
-from webdyno.host.users import leave_session_keyring
 from webdyno.launch.ending import (
     end_by_signals,
     leave_matrices_one_thread,
+    leave_session_keyring,
     reported_end,
 )
 

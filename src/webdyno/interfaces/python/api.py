@@ -29,7 +29,6 @@ from webdyno.core.load import Load
 from webdyno.core.measure import Measure
 from webdyno.core.text import printable
 from webdyno.core.variant import key_parts
-from webdyno.host.users import leave_session_keyring
 from webdyno.interfaces.python.result import Result, result_in
 from webdyno.launch.arrangement import (
     NOTHING_MORE,
@@ -40,6 +39,7 @@ from webdyno.launch.arrangement import (
 )
 from webdyno.launch.caller import AskPerson, Caller, LineProgress
 from webdyno.launch.consent import refuse_reading
+from webdyno.launch.ending import leave_session_keyring
 from webdyno.launch.measure import (
     MeasuredRun,
     has_enough,
