@@ -269,7 +269,7 @@ def order_json(order: LoadOrder) -> dict[str, Any]:
         asked["ramp_up_s"] = order.ramp_up_s
     if order.connection_ramp_s:
         asked["load"]["connection_ramp_s"] = order.connection_ramp_s
-    if order.load.goodput:
+    if order.load.goodput and any(request.events for request in order.requests):
         asked["goodput"] = engine_limits(order.load.goodput)
     if order.abort_rule is not None:
         asked["abort_rule"] = asdict(order.abort_rule)
