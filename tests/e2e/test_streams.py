@@ -35,6 +35,8 @@ class Streamer(http.server.BaseHTTPRequestHandler):
 address = os.environ["HOST"], int(os.environ["PORT"])
 http.server.ThreadingHTTPServer(address, Streamer).serve_forever()
 """
+WITHIN_S = 420.0
+"""A noisy machine makes such runs six minutes long."""
 EXPERIMENT = """
 title = "Tokens"
 question = "Which one begins to answer sooner?"
@@ -100,6 +102,7 @@ def test_a_first_token_that_comes_5_percent_sooner_is_found(home: Path) -> None:
         *("--set", "measure.decide_on=first_event_p50_us", "--set", "measure.slot_s=0.5"),
         *("--output", "run", "--yes"),
         folder=home,
+        within_s=WITHIN_S,
     )
     assert "new is FASTER" in done.stdout, done.stdout + done.stderr
     for slot in slots(RunFolder.open(home / "run")):
@@ -119,6 +122,7 @@ def test_goodput_is_compared(home: Path) -> None:
         *("--set", "measure.decide_on=goodput_rps", "--set", "measure.slot_s=0.5"),
         *("--output", "run", "--yes"),
         folder=home,
+        within_s=WITHIN_S,
     )
     assert "new is FASTER" in done.stdout, done.stdout + done.stderr
     assert "the goodput of old" in done.stdout
