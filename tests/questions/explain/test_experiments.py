@@ -122,9 +122,9 @@ def test_only_sure_gains_are_claimed_the_largest_first() -> None:
     found = judge(made.data).gains
     assert [it.is_sure for it in found] == [True, True, False]
     first, second, rest = what_settings_are_worth(found)
-    assert first.startswith("a: cache = false is worth 1.3")
+    assert first.startswith("a: cache = false is worth 1.298× (1.290–1.306×)")
     assert first.endswith(": with true it waits (https://x.org/).")
-    assert second.startswith("a: log = false is worth 1.1")
+    assert second.startswith("a: log = false is worth 1.098× (1.090–1.106×)")
     assert rest.startswith("a: no gain is sure of none = false (0.9")
 
 
