@@ -16,7 +16,7 @@ from rig.truth import percentile
 from webdyno.core.load import Load
 from webdyno.core.load_result import Times
 from webdyno.load.interface import Expectation, LoadOrder, Request
-from webdyno.load.loadgen import Loadgen
+from webdyno.load.loadgen import Loadgen, order_json
 
 STREAMER = Path(__file__).with_name("streamer.py")
 FIRST_S, GAP_S, EVENTS = 0.03, 0.01, 5
@@ -95,3 +95,10 @@ def test_first_events_and_gaps_are_as_the_server_noted_them(load: Load) -> None:
     # The server counts those of the drain as well.
     assert events.per_s is not None
     assert 0 < events.per_s * result.measured_s <= len(noted["first_s"]) + len(noted["gap_s"])
+
+
+def test_goodput_is_asked_of_streams_alone() -> None:
+    load = Load(goodput=["ttft<1s"])
+    for request, asked in [(Request("/"), None), (Request("/", events="sse"), 1.0)]:
+        order = order_json(LoadOrder("a slot", "http://127.0.0.1:1", (request,), load, 1.0))
+        assert order.get("goodput", {}).get("first_event_s") == asked
