@@ -1,6 +1,6 @@
 //! Flags of what is right, and how the client watches itself.
 
-use super::GoodputLimit;
+use super::goodput::GoodputLimit;
 use crate::cli::threshold::{StopLimit, Threshold};
 use crate::cli::units;
 use crate::order::Sha256Hex;
