@@ -382,7 +382,8 @@ def test_the_python_that_is_wanted_makes_the_environment_or_is_named(
     app = FoundApp("x", build=f"{VENV} -r requirements.txt")
     built = "python3.99 -m venv .venv && .venv/bin/pip install --quiet -r requirements.txt"
     assert with_its_python(app, tmp_path).build == built
-    monkeypatch.setattr("shutil.which", lambda _: None)
+    here = {"python3": "/usr/bin/python3"}
+    monkeypatch.setattr("shutil.which", lambda name, **_: here.get(name))
     (doubt,) = with_its_python(app, tmp_path).doubts
     assert doubt.startswith(f"{file} wants Python 3.99, and python3 is 3.")
     (tmp_path / file).write_text(text.replace("3.99", "3.6"))
