@@ -382,7 +382,11 @@ def test_the_python_that_is_wanted_makes_the_environment_or_is_named(
     app = FoundApp("x", build=f"{VENV} -r requirements.txt")
     built = "python3.99 -m venv .venv && .venv/bin/pip install --quiet -r requirements.txt"
     assert with_its_python(app, tmp_path).build == built
-    here = {"python3": "/usr/bin/python3"}
+    shim = tmp_path / "shims/python3.99"
+    shim.parent.mkdir()
+    shim.write_text("#!/bin/sh\necho 'command not found' >&2\nexit 127\n")
+    shim.chmod(0o755)
+    here = {"python3": "/usr/bin/python3", "python3.99": str(shim), str(shim): str(shim)}
     monkeypatch.setattr("shutil.which", lambda name, **_: here.get(name))
     (doubt,) = with_its_python(app, tmp_path).doubts
     assert doubt.startswith(f"{file} wants Python 3.99, and python3 is 3.")

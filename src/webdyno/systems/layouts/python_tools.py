@@ -109,6 +109,8 @@ WANTED_PYTHON = re.compile(
     re.MULTILINE,
 )
 SAYS_PYTHON = (".python-version", "runtime.txt", "pyproject.toml", "Pipfile")
+SHIMS = "/shims/"
+"""In a path: a program of pyenv, asdf or mise in the place of several versions."""
 TOO_OLD = (
     "{file} wants Python 3.{minor}, and python3 is {here} here: install python3.{minor}, which "
     "build then has to name"
@@ -136,11 +138,19 @@ def with_its_python(app: FoundApp, folder: Path) -> FoundApp:
     here = re.search(r"3\.(\d+)", said)
     if here is None or int(here[1]) >= minor:
         return app
-    if shutil.which(f"python3.{minor}"):
+    program = shutil.which(f"python3.{minor}")
+    if program and not _is_empty_shim(program):
         build = (app.build or "").replace(VENV, VENV.replace("python3", f"python3.{minor}"))
         return replace(app, build=build)
     doubt = TOO_OLD.format(file=file, minor=minor, here=here[0])
     return replace(app, doubts=(*app.doubts, doubt))
+
+
+def _is_empty_shim(program: str) -> bool:
+    """Whether pyenv or the like has a program of this name, and no version of it is chosen."""
+    if SHIMS not in program:
+        return False
+    return run_program([program, "--version"], within_s=10).returncode != 0
 
 
 def only(name: str, packages: list[str]) -> Installing:
