@@ -185,5 +185,29 @@ def test_who_has_long_looks_for_longer_at_first(
     assert loads_s == [looked_s]
 
 
+def test_what_lacks_a_window_of_its_time_is_no_reason_to_look_on(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """The last window of a load may be cut short.
+
+    39 of 40 were followed by one more and by fresh starts of the load: a fifth of a limit of 60 s.
+    """
+    loads_s: list[float] = []
+
+    def watch(_: PilotLoad, seen: PilotLook, load_s: float) -> None:
+        loads_s.append(load_s)
+        seen.responses += [2] * (round(load_s / WINDOW_S) - 1)
+
+    monkeypatch.setattr(PilotLoad, "watch", watch)
+    monkeypatch.setattr(PilotLoad, "starts", lambda *_: [PilotLook(responses=[2] * 40)] * 2)
+    monkeypatch.setattr("webdyno.measure.pilot_looks.step_after", lambda *_, **__: "longer")
+    experiment = SimpleNamespace(measure=Measure(budget_s=60))
+    running = SimpleNamespace(point=SimpleNamespace(experiment=experiment))
+    load = PilotLoad(cast("RunningRound", running), cast("PlannedVariant", None))
+    needs = Needs(0.2, None, 2, 1.0, 1.0)
+    load.until_steady([], 1.0, lambda _: needs, piece_s=PIECE_S, is_last_start=True)
+    assert loads_s == [1.0]
+
+
 def _never_asked(_: float | None) -> Needs:
     raise AssertionError

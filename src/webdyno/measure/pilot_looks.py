@@ -29,6 +29,8 @@ PIECE_S = 1.0
 FIRST_SHARE, MOST_FIRST_S = 1 / 225, 4.0
 """Of the budget: the first look, where that is longer. Runtimes that compile what runs often change
 after seconds: Fastify with PostgreSQL gave 40% more in a round's second slot than in its first."""
+LEAST_LONGER_S = 0.25
+"""No look goes on for less: that shows nothing, and the load is begun anew after each."""
 LOAD_STARTS = 2
 LOAD_START_S, LOAD_START_RESPONSES = 0.3, 6
 PAUSE_S = 0.05
@@ -115,12 +117,12 @@ class PilotLoad:
         first_s = min(FIRST_SHARE * self.running.point.experiment.measure.budget_s, MOST_FIRST_S)
         while True:
             longer_s = max(piece_s, first_s, seen.length_s)
-            self.watch(seen, min(longer_s, max(most_s - seen.length_s, WINDOW_S)))
+            self.watch(seen, min(longer_s, max(most_s - seen.length_s, LEAST_LONGER_S)))
             if seen.failed:
                 return "enough", []
             starts = self.starts(seen, needs_of(seen.latency_s).most_slot_s)
             step = step_after(looks, starts, is_last_start)
-            if step != "longer" or seen.length_s >= most_s:
+            if step != "longer" or most_s - seen.length_s < LEAST_LONGER_S:
                 return step, starts
             seen.go_on_with(starts)
 
