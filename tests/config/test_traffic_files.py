@@ -423,6 +423,7 @@ def test_headers_of_a_request_that_are_no_table_are_reported(tmp_path: Path) -> 
     "names",
     [
         '[[requests]]\npath = "/"\nbody_file = "{}"',
+        '[[requests]]\npath = "/"\n[[login]]\npath = "/"\nbody_file = "{}"',
         '[[requests]]\npath = "/"\n[values.u]\nfile = "{}"',
         '[[requests]]\npath = "/"\n[load]\nreplay_file = "{}"',
     ],

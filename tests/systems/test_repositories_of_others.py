@@ -81,6 +81,7 @@ def test_its_own_settings_vouch_for_nothing(repository: Path) -> None:
     "named",
     [
         '[[requests]]\npath = "/"\nbody_file = "{}"',
+        '[[login]]\npath = "/"\nbody_file = "{}"',
         '[values.u]\nfile = "{}"',
         '[load]\nreplay_file = "{}"',
     ],

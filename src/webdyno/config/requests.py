@@ -10,14 +10,14 @@ import hashlib
 import io
 import json
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import lru_cache
 from pathlib import Path
 from typing import Any, BinaryIO, NamedTuple
 from urllib.parse import parse_qsl, urlsplit
 
 from webdyno.config.personal import is_secret, leaves, parsed_json
-from webdyno.config.reading import PlaceOf
+from webdyno.config.reading import KeyPath, PlaceOf
 from webdyno.core.errors import UserError
 from webdyno.core.experiment import Experiment
 from webdyno.core.files import MIB, reading
@@ -147,44 +147,69 @@ def _fields(entry: Entry) -> Iterable[tuple[str, str]]:
         yield from parse_qsl(body) if read is None else leaves(read)
 
 
+def with_files(
+    data: dict[str, Any], put: Callable[[dict[str, Any], KeyPath, str], dict[str, Any]]
+) -> dict[str, Any]:
+    """Return an experiment's data with what `put` makes of each table that names a file to send.
+
+    It gets the table, where the name stands in the data, and the name. No other file is sent.
+    """
+
+    def changed(table: dict[str, Any], *where: str | int) -> dict[str, Any]:
+        name = table.get(str(where[-1]))
+        return table if name is None else put(table, where, name)
+
+    tables: dict[str, Any] = {
+        key: [changed(request, key, number, "body_file") for number, request in enumerate(requests)]
+        for key in ("login", "requests")
+        if (requests := data.get(key)) is not None
+    }
+    if "load" in data:
+        tables["load"] = changed(data["load"], "load", "replay_file")
+    if "values" in data:
+        tables["values"] = {
+            name: changed(values, "values", name, "file") for name, values in data["values"].items()
+        }
+    return {**data, **tables}
+
+
+def files_named(data: dict[str, Any]) -> list[tuple[KeyPath, str]]:
+    """Return the files that an experiment's data has sent: where each is named, and its name."""
+    files: list[tuple[KeyPath, str]] = []
+
+    def noted(table: dict[str, Any], where: KeyPath, name: str) -> dict[str, Any]:
+        files.append((where, name))
+        return table
+
+    with_files(data, noted)
+    return files
+
+
 def with_contents(data: dict[str, Any], folder: Path, place: PlaceOf) -> dict[str, Any]:
     """Return an experiment's data with the content of each file that it names.
 
     Rows may hold passwords, so a run doesn't keep them, but where they lie and what they were.
     """
-    contents: dict[str, Any] = {}
-    for key in ("login", "requests"):
-        if key in data:
-            contents[key] = [
-                _with_body_of_file(request, folder, place((key, number, "body_file")))
-                for number, request in enumerate(data[key])
-            ]
-    if replay := data.get("load", {}).get("replay_file"):
-        others = {key: value for key, value in data["load"].items() if key != "replay_file"}
-        packed = _packed_replay(folder / replay, place(("load", "replay_file")))
-        contents["load"] = {**others, "replay": packed}
-    if "values" in data:
-        contents["values"] = {
-            name: _with_sum(values, folder, place(("values", name, "file")))
-            for name, values in data["values"].items()
-        }
-    return {**data, **contents}
+    read = {"body_file": _with_body_of_file, "replay_file": _with_replay, "file": _with_sum}
+    return with_files(
+        data, lambda table, where, name: read[str(where[-1])](table, folder / name, place(where))
+    )
 
 
-def _packed_replay(path: Path, where: str) -> str:
+def _with_replay(load: dict[str, Any], path: Path, place: str) -> dict[str, Any]:
+    others = {key: value for key, value in load.items() if key != "replay_file"}
     try:
-        with reading(f"{where}: {path}"):
-            return Replay.read(path).pack()
+        with reading(f"{place}: {path}"):
+            return {**others, "replay": Replay.read(path).pack()}
     except ValueError as error:
-        raise UserError(f"{where}: {path}: {error}") from None
+        raise UserError(f"{place}: {path}: {error}") from None
 
 
-def _with_body_of_file(request: Entry, folder: Path, place: str) -> Entry:
-    file = request.get("body_file")
-    if file is None or "body" in request or "body_base64" in request:
+def _with_body_of_file(request: Entry, path: Path, place: str) -> Entry:
+    if "body" in request or "body_base64" in request:
         return request  # two bodies: that is reported with all that is wrong
     others = {key: value for key, value in request.items() if key != "body_file"}
-    return {**others, **_body_key(read_named(folder / file, MOST_BODY_BYTES, place))}
+    return {**others, **_body_key(read_named(path, MOST_BODY_BYTES, place))}
 
 
 MOST_BYTES = 16 * MIB
@@ -262,10 +287,8 @@ def json_objects(text: str, named: object, example: str) -> Iterator[tuple[str, 
         yield place, node
 
 
-def _with_sum(values: dict[str, Any], folder: Path, place: str) -> dict[str, Any]:
-    if values.get("file") is None:
-        return values
-    path = (folder / values["file"]).resolve()
+def _with_sum(values: dict[str, Any], path: Path, place: str) -> dict[str, Any]:
+    path = path.resolve()
     _, sha256 = read_rows(path, place, values.get("sha256"))
     return {**values, "file": str(path), "sha256": sha256}
 

@@ -17,7 +17,7 @@ from urllib.parse import quote_plus
 from webdyno.config.checks import check_tables
 from webdyno.config.experiment import Override
 from webdyno.config.http_file import LOGIN, requests_of
-from webdyno.config.reading import TomlFile
+from webdyno.config.reading import KeyPath, TomlFile
 from webdyno.config.requests import (
     MOST_BODY_BYTES,
     Entry,
@@ -29,6 +29,7 @@ from webdyno.config.requests import (
     read_requests,
     weighted_entries,
     with_body,
+    with_files,
 )
 from webdyno.core.errors import UserError
 from webdyno.core.files import part_of_others, reading
@@ -286,27 +287,20 @@ def read_workload_file(path: Path) -> dict[str, Any]:
         raise UserError(f"{path}: there is no [[requests]] in it")
     # Files are named from where this one lies, wherever the experiment does.
     folder = path.parent.resolve()
-    naming = [
-        ("load", "replay_file"),
-        *(("values", name, "file") for name in parts.get("values", {})),
-    ]
-    naming += [("requests", number, "body_file") for number in range(len(parts["requests"]))]
-    for *table, key in naming:
-        keys: Any = parts
-        for part in table:
-            keys = keys.get(part, {}) if isinstance(part, str) else keys[part]
-        if name := keys.get(key):
-            place = file.place((*table, key))
-            # Whose it is could put another file there by the time that it is read.
-            with reading(path):
-                theirs = part_of_others(path)
-            if theirs:
-                raise UserError(
-                    f"{place}: {theirs} is somebody else's, and {name} would be sent: copy both "
-                    "files to a folder of yours"
-                )
-            keys[key] = str(neighbor(folder, name, place))
-    return parts
+
+    def found(table: dict[str, Any], where: KeyPath, name: str) -> dict[str, Any]:
+        place = file.place(where)
+        # Whose it is could put another file there by the time that it is read.
+        with reading(path):
+            theirs = part_of_others(path)
+        if theirs:
+            raise UserError(
+                f"{place}: {theirs} is somebody else's, and {name} would be sent: copy both "
+                "files to a folder of yours"
+            )
+        return {**table, str(where[-1]): str(neighbor(folder, name, place))}
+
+    return with_files(parts, found)
 
 
 @dataclass(frozen=True)

@@ -1,6 +1,5 @@
 """`webdyno.toml` of a repository: how its program is started and measured."""
 
-from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Any, Self
@@ -8,7 +7,9 @@ from typing import Annotated, Any, Self
 from pydantic import Field, JsonValue, model_validator
 
 from webdyno.config import CommandLine
+from webdyno.config.checks import check_tables
 from webdyno.config.reading import KeyPath, TomlFile, build
+from webdyno.config.requests import files_named
 from webdyno.core.base import Model, Seconds
 from webdyno.core.errors import UserError
 from webdyno.core.request import WrittenPath
@@ -130,7 +131,7 @@ class Project:
                 )
         if user is None:
             return
-        files = list(_files_in(data))
+        files = files_named(check_tables(data, self.file.place))
         refused = [(STATE,)] if STATE in data else [where for where, _ in files]
         if refused and not user.called_sudo:
             raise UserError(
@@ -157,19 +158,6 @@ class Project:
             place = self.file.place((APP, "dir"))
             raise UserError(f"{place}: dir is a folder inside the repository")
         return app
-
-
-def _files_in(value: object, where: KeyPath = ()) -> Iterator[tuple[KeyPath, str]]:
-    """Yield the files that keys name whose content is sent: `body_file`, `replay_file`, `file`."""
-    if isinstance(value, str):
-        if where and str(where[-1]).endswith("file"):
-            yield where, value
-    elif isinstance(value, Mapping):
-        for key, each in value.items():
-            yield from _files_in(each, (*where, key))
-    elif isinstance(value, list):
-        for number, each in enumerate(value):
-            yield from _files_in(each, (*where, number))
 
 
 @dataclass(frozen=True)
