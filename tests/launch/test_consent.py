@@ -20,13 +20,15 @@ from webdyno.config.catalogue import (
 )
 from webdyno.config.reading import TomlFile
 from webdyno.core.errors import Exit, OperationError, UserError
-from webdyno.core.experiment import State
+from webdyno.core.experiment import Experiment, State
+from webdyno.core.request import WrittenRequest
 from webdyno.core.service import Need, Own
+from webdyno.core.session import Values
 from webdyno.core.stack import Stack
 from webdyno.interfaces.cli import run_command_line
 from webdyno.interfaces.cli.flags import RunFlags
 from webdyno.interfaces.cli.progress import at_terminal
-from webdyno.launch import consent
+from webdyno.launch import agreements
 from webdyno.launch.arrangement import checked_with_own
 from webdyno.launch.caller import Caller
 from webdyno.launch.consent import (
@@ -34,9 +36,9 @@ from webdyno.launch.consent import (
     agree_to_foreign,
     agree_to_own,
     agree_to_secrets,
-    project_around,
     provide,
 )
+from webdyno.launch.sending import agree_to_sending, project_around
 from webdyno.measure.folder import RunFolder
 
 SERVICE = """
@@ -144,6 +146,52 @@ def test_commands_around_rounds_of_a_run_are_asked_for(tmp_path: Path) -> None:
     assert not (tmp_path / "before-round-ran").exists()
 
 
+@pytest.mark.usefixtures("answers")
+@pytest.mark.parametrize("command", ["resume", "explain"])
+def test_what_a_run_has_sent_of_yours_is_asked_for(tmp_path: Path, command: str) -> None:
+    """Who made the folder named it, and the servers that it goes to."""
+    run = simulated_run({"nginx": SimulatedVariant(), "apache-event": SimulatedVariant()}, rounds=1)
+    (rows := tmp_path / "rows.csv").write_text("name\nann\n")
+    experiment = run.head.experiment.model_copy(
+        update={
+            "values": {"k": Values(file=str(rows))},
+            "login": [WrittenRequest(path="/", headers={"X": "${env:HOME} ${env:USER}"})],
+        }
+    )
+    head = run.head.model_copy(update={"experiment": experiment})
+    RunFolder.create(tmp_path / "theirs", head).close()
+    done = webdyno_here(command, "theirs", folder=tmp_path)
+    assert done.returncode == Exit.USER_ERROR
+    for reported in (f"file = {rows} is a", "${env:HOME} is a", "${env:USER} is a", "add --yes"):
+        assert reported in done.stderr
+
+
+@pytest.mark.usefixtures("answers")
+def test_what_is_sent_is_agreed_to_for_each_stack(tmp_path: Path) -> None:
+    """Rows that your own server gets are no other one's; a run of yours goes on unasked."""
+    (tmp_path / "rows.csv").write_text("name\nann\n")
+    file = tmp_path / "experiment.toml"
+    catalogue = own(tmp_path / "mine")
+    sending = '[values.k]\nfile = "rows.csv"\neach = "turn"\n'
+
+    def asked(system: str) -> Experiment:
+        file.write_text(STATEFUL.replace("nginx", system) + sending)
+        return Draft.of(TomlFile(file), []).check(catalogue)
+
+    with pytest.raises(UserError, match=r"servers will be sent:\n  file = .*rows\.csv is a file"):
+        agree_to_sending(asked("nginx"), catalogue, caller())
+    asked("nginx")
+    checked_with_own(Draft.of(TomlFile(file), []), catalogue, tmp_path, caller())
+    agreements._AGREED.clear()  # as in another process
+    agree_to_sending(asked("nginx"), catalogue, caller())
+    with pytest.raises(UserError, match=r"rows\.csv is a file of yours\nto mine"):
+        agree_to_sending(asked("mine"), catalogue, caller())
+    agree_to_sending(asked("mine"), catalogue, caller(yes=True))
+    agree_to_sending(asked("mine"), catalogue, caller())
+    with pytest.raises(UserError, match="to mine"):
+        agree_to_sending(asked("mine"), own(tmp_path / "mine", checking="another"), caller())
+
+
 @pytest.mark.timeout(60)
 @pytest.mark.usefixtures("answers")
 def test_a_pipe_in_the_catalogue_of_a_run_is_refused_and_not_waited_for(tmp_path: Path) -> None:
@@ -243,8 +291,10 @@ def test_an_experiment_of_a_copied_run_builds_and_sends_nothing_unasked(
     """As docs/reference/run-folder.md has it; whoever began the run wrote its file."""
     monkeypatch.chdir(tmp_path)
     (tmp_path / "copy/catalog/stacks").mkdir(parents=True)
+    (tmp_path / "copy/rows").write_text("x")
     for system, more, said in (
         ("rev:HEAD", "", "built before you are asked"),
+        ("nginx", 'login = [{path = "/", method = "POST", body_file = "rows"}]', "a file of yours"),
         ("nginx", 'load.headers.X = "${env:HOME}"', "is a variable of your environment"),
     ):
         written = OF_A_CATALOGUE.format(system=system).replace("cmd:touch ran", system)
@@ -402,11 +452,11 @@ def test_commands_of_others_are_asked_about_in_each_process(tmp_path: Path) -> N
     parts = foreign_parts([stack], [])
     agree_to_foreign(parts, caller(yes=True))
     agree_to_foreign(parts, caller())
-    consent._AGREED.clear()  # as in another process
+    agreements._AGREED.clear()  # as in another process
     with pytest.raises(UserError, match=rf"in {theirs}\)"):
         agree_to_foreign(parts, caller())
     agree_to_own([stack], [], caller())
-    consent._AGREED.clear()
+    agreements._AGREED.clear()
     agree_to_foreign(parts, caller())
 
 

@@ -3,6 +3,7 @@
 import os
 import socket
 from collections.abc import Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -70,6 +71,26 @@ def test_programs_name_their_functions_where_they_are_sampled_and_only_there(
         there = _environment(sampled, catalogue, name)
         assert (there["NODE_OPTIONS"], there["PYTHONPERFSUPPORT"]) == (own, "1")
     assert _environment(experiment, catalogue, "a")["NODE_OPTIONS"] == "--no-warnings"
+
+
+def test_a_program_gets_the_secrets_that_it_names_as_it_is_written(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Who was asked for them read no other names."""
+    monkeypatch.setenv("NAMED", "first-one")
+    monkeypatch.setenv("HIDDEN", "second-one")
+    environment = {"A": "${env:NAMED}"}
+    variants = {"a": {"stack": CMD, "environment": environment}, "b": {"stack": CMD}}
+    draft, catalogue = resolved(tmp_path, variants)
+    experiment = draft.check(catalogue)
+    assert _environment(experiment, catalogue, "a")["A"] == "first-one"
+    stack = catalogue.stack(experiment.variants["a"].stack)
+    roles = resolve_stack(stack, catalogue.site(experiment.site), {}, 1).roles
+    hidden = "{{ '$' ~ '{env:HIDDEN}' }}"
+    service = roles[0].service.replace(environment={"A": hidden})
+    filled = RenderedJob({"environment": {"A": "${env:HIDDEN}"}}, {})
+    with pytest.raises(UserError, match="HIDDEN"):
+        filled_variables(replace(roles[0], service=service), filled)
 
 
 def test_samples_decide_on_cpu_time_where_a_gate_counts_instructions(tmp_path: Path) -> None:

@@ -318,6 +318,12 @@ def _service_part(service: Service) -> ForeignPart:
     )
 
 
+def fingerprint_of(stack: Stack) -> str:
+    """Sum up a stack and the services that it is made of; the same wherever they lie."""
+    parts = [_service_part(role.service).fingerprint for role in stack.services.values()]
+    return "-".join([_fingerprint(stack.folder, []), *parts])
+
+
 def _neighbours(service: Service) -> list[str]:
     """Return the files of other services' folders that a service has: `OTHER/FILE`."""
     if service.build is None:

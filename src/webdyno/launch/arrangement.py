@@ -27,12 +27,16 @@ from webdyno.core.stack import Site, Stack
 from webdyno.core.sweep import plan_points
 from webdyno.launch.caller import Caller
 from webdyno.launch.consent import (
-    agree_to_experiment,
     agree_to_own,
-    project_around,
     provide,
     refuse_commands_of,
     refuse_own_systems,
+)
+from webdyno.launch.sending import (
+    agree_to_own_sending,
+    agree_to_sending,
+    project_around,
+    refuse_unaskable,
 )
 from webdyno.systems.kinds import LONGEST_NAME, NamedSystem, variant_names
 from webdyno.systems.tables import as_list, table
@@ -95,15 +99,17 @@ def checked_with_own(
     _check_counted(draft)
     origin = _origin(draft.source, catalogue)
     if origin:
-        # The former still names files.
-        agree_to_experiment([draft.source.data, draft.data], origin, caller)
+        refuse_unaskable(draft, origin)
     resolved, joined = _resolve_own(draft, catalogue, folder, caller, fresh=fresh)
     experiment = resolved.check(joined)
     states = [point.experiment.state for point in plan_points(experiment)]
     refuse_commands_of(states, caller)
-    if not origin:
+    if origin:
+        agree_to_sending(experiment, joined, caller)
+    else:
         new = joined.stacks.keys() - catalogue.stacks.keys()
         agree_to_own([joined.stacks[name] for name in new], states, caller)
+        agree_to_own_sending(experiment, joined, caller)
     return experiment, joined
 
 

@@ -1,31 +1,24 @@
 """What needs a yes before it is done: installing, building, running what isn't webdyno's own."""
 
-import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from contextlib import suppress
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any
 
 from webdyno.config.catalogue import ForeignPart, commands_around_rounds, foreign_parts
 from webdyno.core.base import Model
 from webdyno.core.errors import OperationError, UserError
 from webdyno.core.experiment import State
-from webdyno.core.files import append_text, state_folder
 from webdyno.core.format import latency
 from webdyno.core.service import Need
 from webdyno.core.stack import Site, Stack
 from webdyno.core.text import SECRET
-from webdyno.core.variant import key_parts
+from webdyno.launch.agreements import agreed, keep, remember
 from webdyno.launch.caller import Caller
 
 if TYPE_CHECKING:
     from webdyno.host.users import ServerUser
     from webdyno.systems.kinds import OwnKind
-    from webdyno.systems.project import Project
 
-AGREED_FILE = "agreed-catalogues"
-_AGREED = set[str]()
-"""What this process was agreed to run."""
 SHOWN_HOSTS = 100
 NAMED_LETTERS = 160
 
@@ -39,12 +32,12 @@ def agree_to_foreign(parts: Sequence[ForeignPart], caller: Caller) -> None:
     if not caller.allows_commands:
         for part in parts:
             if part.in_folder is not None and part.runs:
-                raise _not_allowed(part.runs[0], "is a command")
+                raise not_allowed(part.runs[0], "is a command")
     if not (new := _not_agreed_to(parts)):
         return
     agree(_what_runs(new), "run that?", caller)
-    _AGREED.update(map(_agreement, new))
-    _keep([part for part in new if part.in_folder is None], caller)
+    remember(map(_agreement, new))
+    keep([_agreement(part) for part in new if part.in_folder is None], caller)
 
 
 def agree(
@@ -79,9 +72,7 @@ def agree_to_own(stacks: Sequence[Stack], states: Sequence[State], caller: Calle
     own = [part for part in foreign_parts(stacks, []) if part.in_folder]
     # The folder of a new run, whose owner they run as, will be ours.
     own += commands_around_rounds(states, Path("/"))
-    new = _not_agreed_to(own)
-    _AGREED.update(map(_agreement, new))
-    _keep(new, caller)
+    keep(map(_agreement, _not_agreed_to(own)), caller)
 
 
 def refuse_own_systems(written: Mapping[str, Any], caller: Caller) -> None:
@@ -92,104 +83,43 @@ def refuse_own_systems(written: Mapping[str, Any], caller: Caller) -> None:
     """
     if caller.allows_commands:
         return
-    for text, kind in _own_systems(written):
+    for text, kind in own_systems(written):
         if not kind.runs_already:
-            raise _not_allowed(text, "runs what its author wrote")
+            raise not_allowed(text, "runs what its author wrote")
 
 
-def _own_systems(written: Mapping[str, Any]) -> Iterator[tuple[str, "OwnKind"]]:
+def own_systems(written: Mapping[str, Any]) -> Iterator[tuple[str, "OwnKind"]]:
     """Yield what an experiment names of users' own, such as `rev:main`, and of what kind it is."""
     from webdyno.systems.kinds import KINDS, is_own
 
-    for key, text in _keyed_texts([written.get("variants"), written.get("factors")]):
+    for key, text in keyed_texts([written.get("variants"), written.get("factors")]):
         if key and is_own(text):
             yield text, KINDS[text.partition(":")[0]]
-
-
-def agree_to_experiment(
-    written: Sequence[Mapping[str, Any]], origin: Literal["catalog", "run"], caller: Caller
-) -> None:
-    """Ask before an experiment, written by whomever, sends files or variables of yours.
-
-    Those of your own runs do; those of catalogs may not. Raise UserError where nobody agrees, and
-    for what is built before the rest is asked about.
-    """
-    for text, kind in (system for each in written for system in _own_systems(each)):
-        if kind.is_built:
-            raise _unaskable(text, origin, "it is built before you are asked")
-    read = [*dict.fromkeys(_read_of_yours(written))]
-    if read and origin == "catalog":
-        text, why = read[0]
-        raise _unaskable(text, origin, f"it {why}, which servers would be sent")
-    if read:
-        named = "\n".join(f"  {text:.{NAMED_LETTERS}} {why}" for text, why in read)
-        agree(f"servers will be sent:\n{named}", "send that?", caller)
-
-
-def _unaskable(text: str, origin: str, why: str) -> UserError:
-    return UserError(
-        f"{text:.{NAMED_LETTERS}}: an experiment of a {origin} can't name that, since {why}: copy "
-        "the experiment to a file of your own"
-    )
 
 
 def refuse_commands_of(states: Iterable[State], caller: Caller) -> None:
     """Raise UserError where experiments run commands around their rounds, and may not."""
     for part in commands_around_rounds(states, Path.cwd()) if not caller.allows_commands else ():
-        raise _not_allowed(part.runs[0], "is a command")
+        raise not_allowed(part.runs[0], "is a command")
 
 
-def refuse_reading(asked: object, caller: Caller) -> None:
-    """Raise UserError where requests would be filled from your files or environment, and may not.
-
-    `asked`: keywords of a call, or an experiment.
-    """
-    if caller.allows_commands:
-        return
-    for text, why in _read_of_yours(asked):
-        raise _not_allowed(text, why)
-
-
-def _read_of_yours(asked: object) -> Iterator[tuple[str, str]]:
-    """Yield the variables and files that requests are filled from, and what each is."""
-    for key, text in _keyed_texts(asked):
-        if secret := SECRET.search(text):
-            yield secret[0], "is a variable of your environment"
-        if re.fullmatch(r"(.+_)?file", key_parts(key)[-1]):
-            yield f"{key} = {text}", "is a file of yours"
-
-
-def project_around(folder: Path, caller: Caller) -> "Project | None":
-    """Find the `webdyno.toml` around a folder.
-
-    Raise UserError where it has files or variables of yours sent, and the caller may not: a
-    repository that an agent works in could have named them.
-    """
-    from webdyno.systems.project import APP, Project
-
-    project = Project.around(folder)
-    if project is not None:
-        data = project.file.data
-        refuse_reading({key: value for key, value in data.items() if key != APP}, caller)
-    return project
-
-
-def _keyed_texts(value: object, key: str = "") -> Iterator[tuple[str, str]]:
+def keyed_texts(value: object, key: str = "") -> Iterator[tuple[str, str]]:
     """Yield all texts in tables and models, each with its key; keys are texts, too."""
     if isinstance(value, str):
         yield key, value
     elif isinstance(value, Model):
-        yield from _keyed_texts(dict(value), key)
+        yield from keyed_texts(dict(value), key)
     elif isinstance(value, Mapping):
         yield from (("", each) for each in value)
         for name, each in value.items():
-            yield from _keyed_texts(each, name)
+            yield from keyed_texts(each, name)
     elif isinstance(value, Sequence):
         for each in value:
-            yield from _keyed_texts(each, key)
+            yield from keyed_texts(each, key)
 
 
-def _not_allowed(text: str, why: str) -> UserError:
+def not_allowed(text: str, why: str) -> UserError:
+    """Return why what somebody else may have named isn't done."""
     return UserError(
         f"{text:.{NAMED_LETTERS}}: {why}, which whoever started these tools has not allowed; "
         "`webdyno mcp --allow-commands` does, or type the command in a terminal"
@@ -350,24 +280,10 @@ def _program_user(run: Path, folder: Path, owner: int | None) -> "ServerUser | N
 
 
 def _not_agreed_to(parts: Sequence[ForeignPart]) -> list[ForeignPart]:
-    agreed = set(_AGREED)
-    with suppress(OSError, RuntimeError):  # RuntimeError: there is no home folder
-        agreed.update((state_folder() / AGREED_FILE).read_text().splitlines())
-    return [part for part in parts if _agreement(part) not in agreed]
+    known = agreed()
+    return [part for part in parts if _agreement(part) not in known]
 
 
 def _agreement(part: ForeignPart) -> str:
     """Return what a yes is kept as: the same content as another user is something else."""
     return f"{part.fingerprint}:{_as_whom(part)}"
-
-
-def _keep(parts: Sequence[ForeignPart], caller: Caller) -> None:
-    """Keep what was agreed to for later processes; where that can't be, it will be asked again."""
-    if not parts:
-        return
-    try:
-        agreed = state_folder() / AGREED_FILE
-        agreed.parent.mkdir(parents=True, exist_ok=True)
-        append_text(agreed, "".join(f"{_agreement(part)}\n" for part in parts))
-    except (OSError, OperationError, RuntimeError) as error:
-        caller.notify(f"what you agreed to can't be kept, and will be asked again: {error}")

@@ -23,10 +23,10 @@ from webdyno.launch.consent import (
     agree_to_secrets,
     provide,
     refuse_other_machines,
-    refuse_reading,
     vouched_targets,
 )
 from webdyno.launch.left_out import without_unlike
+from webdyno.launch.sending import agree_to_sending, refuse_reading
 from webdyno.load.interface import program
 from webdyno.measure.folder import HEAD_FILE, RunFolder
 from webdyno.servers.needs import needs_of
@@ -284,6 +284,7 @@ def _provide(
     refuse_other_machines(stacks, caller, anywhere=on_hosts)
     vouched = vouched_targets(stacks, sites, caller)
     around = commands_around_rounds((each.state for each in there), folder)
+    agree_to_sending(experiment, catalogue, caller)
     agree_to_secrets(stacks, there, caller)
     agree_to_foreign([*foreign_parts(stacks, sites), *around], caller)
     if not on_hosts:  # those look themselves
@@ -310,6 +311,7 @@ def _agree_again(
     for each in there:
         _refuse_open_ports(each, kept)
     refuse_other_machines(stacks, caller, anywhere=experiment.testbed.kind == "cluster")
+    agree_to_sending(experiment, kept, caller)
     agree_to_secrets(stacks, there, caller)
     agree_to_foreign(foreign_parts(stacks, sites), caller)
 

@@ -12,7 +12,7 @@ from webdyno.core.errors import OperationError, UserError
 from webdyno.core.files import folder_inside, write_whole, writing
 from webdyno.core.service import PERF_NAMES, Service
 from webdyno.core.stack import Site
-from webdyno.core.text import with_secrets
+from webdyno.core.text import SECRET, with_secrets
 from webdyno.host.copies import copy_own
 from webdyno.host.netns import CLIENT, Namespace
 from webdyno.host.server_process import PLAIN_ENVIRONMENT
@@ -250,7 +250,10 @@ def _hosts_and_ports(
 
 
 def filled_variables(role: Role, filled: RenderedJob) -> dict[str, str]:
-    """Return a service's variables; those of a user's own program may name secrets of his."""
+    """Return a service's variables; those of a user's own program may name secrets of his.
+
+    No others are filled in than what it names as it is written, which is what was agreed to.
+    """
     variables: dict[str, str] = filled.texts["environment"]
     own = role.service.own
     if own is None:
@@ -260,7 +263,9 @@ def filled_variables(role: Role, filled: RenderedJob) -> dict[str, str]:
             name: f"{variables.get(name, '')} {value}" for name, value in own.when_sampled.items()
         }
         variables = variables | {name: value.strip() for name, value in added.items()}
-    return {name: with_secrets(text, os.environ) for name, text in variables.items()}
+    named = {name for text in role.service.environment.values() for name in SECRET.findall(text)}
+    known = {name: os.environ[name] for name in named & os.environ.keys()}
+    return {name: with_secrets(text, known) for name, text in variables.items()}
 
 
 def _site_job(deployment: Deployment, common: Mapping[str, Any]) -> Job:

@@ -38,7 +38,6 @@ from webdyno.launch.arrangement import (
     checked_with_own,
 )
 from webdyno.launch.caller import AskPerson, Caller, LineProgress
-from webdyno.launch.consent import refuse_reading
 from webdyno.launch.ending import leave_session_keyring
 from webdyno.launch.measure import (
     MeasuredRun,
@@ -48,6 +47,7 @@ from webdyno.launch.measure import (
     what_is_kept,
     within_budget,
 )
+from webdyno.launch.sending import refuse_reading
 from webdyno.measure.folder import RunFolder
 
 logger = logging.getLogger(__name__)

@@ -31,7 +31,8 @@ from webdyno.core.run import CONFIRMATION_FOLDER
 from webdyno.history import check_history, check_rate
 from webdyno.launch.arrangement import Arrangement, checked_with_own, common_site
 from webdyno.launch.caller import Caller
-from webdyno.launch.consent import project_around, refuse_own_systems
+from webdyno.launch.consent import refuse_own_systems
+from webdyno.launch.sending import project_around
 
 if TYPE_CHECKING:
     from webdyno.launch.measure import MeasuredRun
