@@ -1,5 +1,6 @@
 """What of a pilot can be known without servers; tests/e2e has real ones."""
 
+from math import inf
 from types import SimpleNamespace
 from typing import cast
 
@@ -178,9 +179,11 @@ def test_who_has_long_looks_for_longer_at_first(
 
     monkeypatch.setattr(PilotLoad, "watch", watch)
     experiment = SimpleNamespace(measure=Measure(budget_s=budget_s))
-    running = SimpleNamespace(point=SimpleNamespace(experiment=experiment))
+    running = SimpleNamespace(point=SimpleNamespace(experiment=experiment, used_s=0.0))
     load = PilotLoad(cast("RunningRound", running), cast("PlannedVariant", None))
-    found = load.until_steady([], 30.0, _never_asked, piece_s=PIECE_S, is_last_start=True)
+    found = load.until_steady(
+        [], 30.0, _never_asked, piece_s=PIECE_S, ends_s=inf, is_last_start=True
+    )
     assert found == ("enough", [])
     assert loads_s == [looked_s]
 
@@ -202,11 +205,39 @@ def test_what_lacks_a_window_of_its_time_is_no_reason_to_look_on(
     monkeypatch.setattr(PilotLoad, "starts", lambda *_: [PilotLook(responses=[2] * 40)] * 2)
     monkeypatch.setattr("webdyno.measure.pilot_looks.step_after", lambda *_, **__: "longer")
     experiment = SimpleNamespace(measure=Measure(budget_s=60))
-    running = SimpleNamespace(point=SimpleNamespace(experiment=experiment))
+    running = SimpleNamespace(point=SimpleNamespace(experiment=experiment, used_s=0.0))
     load = PilotLoad(cast("RunningRound", running), cast("PlannedVariant", None))
     needs = Needs(0.2, None, 2, 1.0, 1.0)
-    load.until_steady([], 1.0, lambda _: needs, piece_s=PIECE_S, is_last_start=True)
+    load.until_steady([], 1.0, lambda _: needs, piece_s=PIECE_S, ends_s=inf, is_last_start=True)
     assert loads_s == [1.0]
+
+
+def test_no_look_goes_on_where_fresh_starts_of_the_load_don_t_fit_any_more(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    loads_s: list[float] = []
+
+    def watch(_: PilotLoad, seen: PilotLook, load_s: float) -> None:
+        loads_s.append(load_s)
+        seen.responses += [2] * round(load_s / WINDOW_S)
+
+    monkeypatch.setattr(PilotLoad, "watch", watch)
+    monkeypatch.setattr(PilotLoad, "starts", lambda *_: [PilotLook(responses=[2] * 56)] * 2)
+    monkeypatch.setattr("webdyno.measure.pilot_looks.step_after", lambda *_, **__: "longer")
+    experiment = SimpleNamespace(measure=Measure(budget_s=60))
+    running = SimpleNamespace(point=SimpleNamespace(experiment=experiment, used_s=4.0))
+    load = PilotLoad(cast("RunningRound", running), cast("PlannedVariant", None))
+    needs = Needs(0.2, None, 2, 1.0, 1.0)
+
+    def looked_until(ends_s: float) -> list[float]:
+        loads_s.clear()
+        load.until_steady(
+            [], 2.0, lambda _: needs, piece_s=PIECE_S, ends_s=ends_s, is_last_start=True
+        )
+        return loads_s
+
+    assert looked_until(4.0 + 0.25 + 2.8 - 0.1) == [1.0]
+    assert len(looked_until(4.0 + 0.25 + 2.8 + 0.1)) > 1
 
 
 def _never_asked(_: float | None) -> Needs:

@@ -104,17 +104,20 @@ class PilotLoad:
         needs_of: Callable[[float | None], Needs],
         *,
         piece_s: float,
+        ends_s: float,
         is_last_start: bool,
     ) -> tuple[Step, list[PilotLook]]:
         """Load the fresh servers until they are steady or have to be started again to report.
 
         For so long at most, some starts of load included, which are given: they say whether the
         variant is faster later. `needs_of` says by the latency how long these may be. It begins
-        with `piece_s`. What is seen is added to `looks`, those at earlier fresh starts.
+        with `piece_s`, and doesn't go on where that, and the load's starts after it, would take the
+        point beyond `ends_s`. What is seen is added to `looks`, those at earlier fresh starts.
         """
+        point = self.running.point
         seen = PilotLook()
         looks.append(seen)
-        first_s = min(FIRST_SHARE * self.running.point.experiment.measure.budget_s, MOST_FIRST_S)
+        first_s = min(FIRST_SHARE * point.experiment.measure.budget_s, MOST_FIRST_S)
         while True:
             longer_s = max(piece_s, first_s, seen.length_s)
             self.watch(seen, min(longer_s, max(most_s - seen.length_s, LEAST_LONGER_S)))
@@ -122,7 +125,9 @@ class PilotLoad:
                 return "enough", []
             starts = self.starts(seen, needs_of(seen.latency_s).most_slot_s)
             step = step_after(looks, starts, is_last_start)
-            if step != "longer" or most_s - seen.length_s < LEAST_LONGER_S:
+            more_s = LEAST_LONGER_S + length_s(starts)
+            has_time = seen.length_s + LEAST_LONGER_S <= most_s and point.used_s + more_s <= ends_s
+            if step != "longer" or not has_time:
                 return step, starts
             seen.go_on_with(starts)
 
@@ -168,6 +173,10 @@ class PilotLoad:
         result = testbed.load(self.variant.name, order)
         testbed.servers.check_alive(self.variant.name)
         return result
+
+
+def length_s(looks: Iterable[PilotLook]) -> float:
+    return sum(each.length_s for each in looks)
 
 
 def step_after(
