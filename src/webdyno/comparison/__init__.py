@@ -2,7 +2,7 @@
 
 Nothing here touches a process, a clock or a file. Whoever measures, judges or shows an experiment
 asks its question (`question_of`) what holds for it, and needn't know which one that is.
-docs/validation/method.md has the formulas and sources.
+docs/validation/method.md has the formulas and sources; `ratio.py` makes the interval of a ratio.
 """
 
 from collections.abc import Sequence

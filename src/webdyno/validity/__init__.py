@@ -1,8 +1,8 @@
 """The validity rules: each one small and pure, each message with cause and fix.
 
 A file a family, whose docstring has the codes of its rules: `client`, `connections`,
-`growing_state`, `others` (what they do to the machine), `over_time`, `preflight`, `responses`,
-`servers`, `starts`, `whole_run`. A rule's text stands at its code.
+`growing_state`, `others` (other programs, and a host that takes CPU time: steal), `over_time`,
+`preflight`, `responses`, `servers`, `starts`, `whole_run`. A rule's text stands at its code.
 """
 
 from collections import Counter
