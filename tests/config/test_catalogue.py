@@ -9,7 +9,7 @@ import pytest
 
 from webdyno.config import Catalogue
 from webdyno.core.errors import UserError
-from webdyno.core.files import ACCESS_LIST
+from webdyno.core.whose import ACCESS_LIST
 
 SERVICE = """\
 title = "Mine"
@@ -210,9 +210,10 @@ def test_what_is_somebody_else_s_is_refused(
     file = open_folder / "experiments/mine.toml"
     file.touch()
     catalogue = Catalogue.load([open_folder])
-    assert catalogue.experiment_file("mine") == catalogue.experiment_file(str(file)) == file
+    for named in ("mine", str(file)):
+        assert catalogue.experiment_file(named).path == file
     os.chown(file, 12345, 12345)
-    with pytest.raises(UserError, match="is somebody else's, and says what is run"):
+    with pytest.raises(UserError, match=r"others may change .*mine\.toml, so what is run and read"):
         catalogue.experiment_file(str(file))
     with pytest.raises(UserError, match="others may change"):
         Catalogue.load([open_folder])
@@ -224,10 +225,62 @@ def test_what_is_somebody_else_s_is_refused(
     (open_folder / "his").mkdir()
     (link := open_folder / "his/bench.toml").symlink_to("/etc/hosts")
     os.chown(open_folder / "his", 12345, 12345)
-    with pytest.raises(UserError, match="his is somebody else's"):
+    with pytest.raises(UserError, match=r"others may change .*his, so what is run"):
         catalogue.experiment_file(str(link))
     monkeypatch.setenv("SUDO_UID", "12345")
-    assert Catalogue.load([open_folder]).experiment_file(str(file)) == file
+    assert Catalogue.load([open_folder]).experiment_file(str(file)).path == file
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="needs root, to give files away")
+def test_an_experiment_s_file_that_others_may_exchange_is_refused(
+    open_folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """They put another one in its place, or something next to it that it runs."""
+    monkeypatch.delenv("SUDO_UID", raising=False)
+    catalogue = Catalogue.load()
+    (team := open_folder / "team").mkdir()
+    (file := team / "bench.toml").touch()
+    (link := open_folder / "link.toml").symlink_to("his/step.toml")
+    (his := open_folder / "his").mkdir()
+    (his / "step.toml").symlink_to(file)
+    assert catalogue.experiment_file(str(file)).path == file
+    assert catalogue.experiment_file(str(link)).path == link
+    for part, mode in ((team, 0o777), (file, 0o666)):
+        before = part.stat().st_mode
+        part.chmod(mode)
+        for named in (file, link):
+            with pytest.raises(UserError, match=f"others may change {part}, so what is run"):
+                catalogue.experiment_file(str(named))
+        part.chmod(0o1777 if part == team else before)
+    assert catalogue.experiment_file(str(file)).path == file
+    os.chown(his, 12345, 12345)  # a link of ours leads through his folder
+    with pytest.raises(UserError, match=f"others may change {his}, so what is run"):
+        catalogue.experiment_file(str(link))
+    open_folder.chmod(0o700)
+    team.chmod(0o777)
+    assert catalogue.experiment_file(str(file)).path == file
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="needs root, to give files away")
+def test_an_experiment_s_file_is_the_one_whose_owner_was_looked_at(
+    open_folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Whoever may exchange it does so between both, and puts it back."""
+    monkeypatch.delenv("SUDO_UID", raising=False)
+    (file := open_folder / "bench.toml").touch()
+    (his := open_folder / "his").write_text('title = "his"')
+    os.chown(his, 12345, 12345)
+    opens = os.open
+
+    def exchanging(path: str, flags: int, mode: int = 0o777, *, dir_fd: int | None = None) -> int:
+        descriptor = opens(path, flags, mode, dir_fd=dir_fd)
+        if str(path) == file.name:
+            his.replace(file)
+        return descriptor
+
+    monkeypatch.setattr(os, "open", exchanging)
+    assert Catalogue.load().experiment_file(str(file)).data == {}
+    assert file.read_text() == 'title = "his"'
 
 
 @pytest.mark.timeout(20)

@@ -43,14 +43,17 @@ def test_what_a_browser_copies(tmp_path: Path) -> None:
 def test_data_are_joined_read_from_files_and_go_into_the_query(tmp_path: Path) -> None:
     (tmp_path / "form").write_bytes(b"a=1\r\n&b=2\n")
     (tmp_path / "bytes").write_bytes(b"\xff\x00\n")
-    assert read_curl("curl x/ -d @form -d c=3", tmp_path)["body"] == "a=1&b=2&c=3"
-    assert read_curl("curl x/ --data-binary @bytes", tmp_path)["body_base64"] == "/wAK"
-    assert read_curl("curl x/p?q=1 -G -d r=2", tmp_path) == {"path": "/p?q=1&r=2", "method": "GET"}
+    assert read_curl("curl x/ -d @form -d c=3", tmp_path / "form")["body"] == "a=1&b=2&c=3"
+    assert read_curl("curl x/ --data-binary @bytes", tmp_path / "form")["body_base64"] == "/wAK"
+    assert read_curl("curl x/p?q=1 -G -d r=2", tmp_path / "form") == {
+        "path": "/p?q=1&r=2",
+        "method": "GET",
+    }
     as_json = read_curl("curl -XPUT x/ --json '[1]'", tmp_path)
     assert as_json["headers"] == {"Content-Type": "application/json", "Accept": "application/json"}
     assert (as_json["method"], as_json["body"]) == ("PUT", "[1]")
     assert read_curl("curl -I x", tmp_path) == {"path": "/", "method": "HEAD"}
-    basic = read_curl("curl -u me:secret x", tmp_path)["headers"]
+    basic = read_curl("curl -u me:secret x", tmp_path / "form")["headers"]
     assert basic == {"Authorization": "Basic bWU6c2VjcmV0"}
 
 

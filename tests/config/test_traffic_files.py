@@ -1,7 +1,6 @@
 """HAR files and request files."""
 
 import json
-import os
 import tempfile
 import time
 from collections.abc import Mapping
@@ -451,16 +450,30 @@ def test_long_lines_of_a_request_file_are_read_at_once(tmp_path: Path, line: str
     assert time.process_time() - began < 1
 
 
-@pytest.mark.skipif(os.geteuid() != 0, reason="needs root, to give files to others")
-def test_files_that_somebody_else_s_traffic_names_are_not_sent(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+@pytest.mark.parametrize(
+    ("name", "text"),
+    [
+        ("a.toml", '[[requests]]\npath = "/"\n[[login]]\npath = "/"\nmethod = "POST"\n{}'),
+        ("a.http", "POST /\n\n< body\n"),
+        ("a.jsonl", '{{"path": "/", "method": "POST", "body_file": "body"}}\n'),
+        ("a.txt", "curl -d @body http://127.0.0.1/\n"),
+    ],
+)
+@pytest.mark.parametrize("secret", [False, True])
+def test_files_and_variables_that_others_traffic_names_are_not_sent(
+    open_folder: Path, name: str, text: str, *, secret: bool
 ) -> None:
-    """He could put a link to one of ours in their place before they are read."""
-    monkeypatch.delenv("SUDO_UID", raising=False)
-    (folder := tmp_path / "his").mkdir()
-    (folder / "body").write_text("x")
-    (file := folder / "shop.toml").write_text('[[requests]]\npath = "/"\nbody_file = "body"\n')
-    assert read_workload_file(file)
-    os.chown(folder, 12345, 12345)
-    with pytest.raises(UserError, match=r"shop\.toml:3: .*his is somebody else's, and body would"):
-        read_workload_file(file)
+    """They could put a link to one of ours in a file's place before it is read."""
+    (open_folder / "body").write_text("x")
+    (file := open_folder / name).write_text(text.format('body_file = "body"'))
+    if secret:
+        header = {".http": "GET /\nX: ${env:TOKEN}\n", ".txt": "curl -H 'X: ${env:TOKEN}' x/\n"}
+        line = '{"path": "/", "headers": {"X": "${env:TOKEN}"}}\n'
+        table = '[[requests]]\npath = "/"\nheaders.X = "${env:TOKEN}"\n'
+        file.write_text({**header, ".jsonl": line, ".toml": table}[file.suffix])
+    asked = AskedTraffic([str(file)])
+    assert [*asked.overrides([], lambda _: None)]
+    open_folder.chmod(0o777)
+    what = r"\$\{env:TOKEN\}" if secret else "body"
+    with pytest.raises(UserError, match=f"others may change {open_folder}, and {what} would be"):
+        [*asked.overrides([], lambda _: None)]

@@ -5,8 +5,9 @@ from pathlib import Path
 import pytest
 
 from webdyno.core.errors import OperationError, UserError
-from webdyno.core.files import is_others_to_change, part_of_others, replacing, write_whole
+from webdyno.core.files import replacing, write_whole
 from webdyno.core.given import read_named
+from webdyno.core.whose import is_others_to_change, opened
 
 
 def test_a_file_is_replaced_as_a_whole_or_not_at_all(tmp_path: Path) -> None:
@@ -44,6 +45,6 @@ def test_whose_a_file_is_that_is_not_there_nobody_knows(tmp_path: Path) -> None:
     """He could take it away while that is asked, and bring it back."""
     (tmp_path / "circle").symlink_to("circle")
     for name in ("gone", "circle"):
-        with pytest.raises(OSError, match=name):
-            part_of_others(tmp_path / name)
+        with pytest.raises(OSError, match=name), opened(tmp_path / name):
+            pass
     assert is_others_to_change(tmp_path / "gone")

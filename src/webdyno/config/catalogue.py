@@ -6,7 +6,6 @@ What isn't webdyno's own is known by what it runs, and by the sum of its files.
 import hashlib
 import logging
 import shlex
-import stat
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cache
@@ -17,22 +16,17 @@ from pydantic import BaseModel
 
 from webdyno.config.checks import WrittenTable, fits
 from webdyno.config.experiment import Draft, Override
-from webdyno.config.reading import TomlFile, build, nearest
+from webdyno.config.reading import MOST_BYTES, TomlFile, build, nearest
 from webdyno.core.errors import UserError
 from webdyno.core.experiment import Experiment, Level, State
-from webdyno.core.files import (
-    checked_files,
-    digest_of,
-    everything_below,
-    is_others_to_change,
-    part_of_others,
-    reading,
-)
+from webdyno.core.files import checked_files, digest_of, everything_below
+from webdyno.core.given import read_own
 from webdyno.core.registry import STACKS, load_extensions
 from webdyno.core.run import EXPERIMENT_FILE
 from webdyno.core.service import Arguments, Need, Service, Version
 from webdyno.core.stack import Site, Stack
 from webdyno.core.study import Publication
+from webdyno.core.whose import is_others_to_change, opened
 
 logger = logging.getLogger(__name__)
 
@@ -84,22 +78,23 @@ class Catalogue:
 
         Raise UserError when there is none, or when what it names doesn't exist or fit together.
         """
-        return Draft.of(TomlFile(self.experiment_file(name_or_file)), overrides).check(self)
+        return Draft.of(self.experiment_file(name_or_file), overrides).check(self)
 
-    def experiment_file(self, name_or_file: str) -> Path:
-        """Return an experiment's file; raise UserError when there is none of that name."""
+    def experiment_file(self, name_or_file: str) -> TomlFile:
+        """Read an experiment's file; raise UserError when there is none of that name.
+
+        Also for a file that others may change: what it says is run and read.
+        """
         if not (name_or_file.endswith(".toml") or "/" in name_or_file):
-            return _choose(self.experiments, "experiment", name_or_file)
+            return TomlFile(_choose(self.experiments, "experiment", name_or_file))
         file = Path(name_or_file)
-        # Who owns a folder on the way there decides what is found, and what runs next to it.
-        with reading(file):
-            part = part_of_others(file)
-        if part:
+        content, others = read_own(file, MOST_BYTES)
+        if others:
             raise UserError(
-                f"{file}: {part} is somebody else's, and says what is run and read: copy the file "
-                "to a folder of yours"
+                f"{file}: others may change {others}, so what is run and read: copy the file to "
+                "where only you can write"
             )
-        return file
+        return TomlFile(file, content)
 
     def joined_by(self, folders: Sequence[Path]) -> "Catalogue":
         """Return it with what lies in some folders, whose names win."""
@@ -136,21 +131,16 @@ def _demand_catalogue(folder: Path, place: str) -> None:
             f"{place}: no catalog, which has one of the folders {', '.join(KINDS)}, such as "
             "stacks/NAME/stack.toml"
         )
-    for part in {*_open_to_others(folder.absolute()), *_open_to_others(folder.resolve())}:
-        if is_others_to_change(part, groups=False):
-            raise UserError(
-                f"{place}: others may change {part}, so what runs while you are asked: copy the "
-                "catalog to where only you can write"
-            )
-
-
-def _open_to_others(folder: Path) -> Iterator[Path]:
-    """Return what is on the way to a folder and in it, as far as others get."""
-    for part in (*reversed(folder.parents), folder):
-        yield part
-        if not stat.S_IMODE(part.lstat().st_mode) & 0o077:
-            return
-    yield from everything_below(folder)
+    with opened(folder) as end:
+        others = end.others
+    if not (others or end.is_closed):
+        below = everything_below(folder)
+        others = next((part for part in below if is_others_to_change(part, groups=False)), None)
+    if others:
+        raise UserError(
+            f"{place}: others may change {others}, so what runs while you are asked: copy the "
+            "catalog to where only you can write"
+        )
 
 
 @cache

@@ -164,9 +164,7 @@ def _headers(block: _Block, index: int) -> tuple[list[tuple[str, str]], int]:
 def _body(block: _Block, index: int) -> bytes | None:
     text, place = "\n".join(block.lines[index + 1 :]).strip(), block.place(index)
     if text.startswith("< ") and "\n" not in text:
-        return read_named(
-            neighbor(block.path.parent, text[2:].strip(), place), MOST_BODY_BYTES, place
-        )
+        return read_named(neighbor(block.path, text[2:].strip(), place), MOST_BODY_BYTES, place)
     return _fill_in(text, place, block).encode() if text else None
 
 

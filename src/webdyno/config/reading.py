@@ -29,10 +29,10 @@ MOST_BYTES = 4 * MIB
 class TomlFile:
     """The data of a TOML file, and where to point at when something in it is wrong."""
 
-    def __init__(self, path: Path) -> None:
-        """Read a file; raise UserError when it can't be read or isn't TOML."""
+    def __init__(self, path: Path, content: bytes | None = None) -> None:
+        """Read a file, unless that was done; raise UserError if it can't be or isn't TOML."""
         self.path = path
-        content = read_named(path, MOST_BYTES)
+        content = read_named(path, MOST_BYTES) if content is None else content
         try:
             self._text = content.decode("utf-8-sig")  # some editors begin with a byte-order mark
             self.data: dict[str, Any] = tomllib.loads(self._text)

@@ -6,6 +6,7 @@ writes.
 
 import base64
 import getopt
+import json
 import re
 import shlex
 from collections.abc import Callable, Iterator, Sequence
@@ -32,11 +33,12 @@ from webdyno.config.requests import (
     with_files,
 )
 from webdyno.core.errors import UserError
-from webdyno.core.files import part_of_others, reading
+from webdyno.core.files import reading
 from webdyno.core.given import neighbor, read_named
 from webdyno.core.registry import spell_flag
 from webdyno.core.request import JSON_TYPE
 from webdyno.core.text import SECRET
+from webdyno.core.whose import opened
 from webdyno.formats.har import HarEntry, body_of, har_entries, own_requests
 
 _SHORT = "X:H:d:b:u:A:e:GIksSiv"
@@ -87,10 +89,10 @@ def is_curl(text: str) -> bool:
     return text.lstrip().startswith("curl ")
 
 
-def read_curl(command: str, folder: Path | None = None) -> Entry:
+def read_curl(command: str, file: Path | None = None) -> Entry:
     """Return the request that a curl command makes; raise UserError for what isn't understood.
 
-    `folder` is where files lie that it names with @; any may be named where there is none.
+    In a `file` it names, with @, files of that one's folder alone.
     """
     place = "--traffic curl …"
     options, addresses = _curl_words(command, place)
@@ -98,7 +100,7 @@ def read_curl(command: str, folder: Path | None = None) -> Entry:
     if len(urls) != 1:
         raise UserError(f"{place}: a curl command with one URL is needed, this has {len(urls)}")
     data = [(option, value) for option, value in options if option in _DATA]
-    parts = [_data_part(option, value, folder, place) for option, value in data]
+    parts = [_data_part(option, value, file, place) for option, value in data]
     joint = b"" if any(option == "--json" for option, _ in data) else b"&"
     body = joint.join(parts) if data else None
     said = dict(options)
@@ -190,7 +192,7 @@ def _curl_headers(
     return headers
 
 
-def _data_part(option: str, value: str, folder: Path | None, place: str) -> bytes:
+def _data_part(option: str, value: str, file: Path | None, place: str) -> bytes:
     if option == "--data-urlencode":
         name, equals, text = value.partition("=")
         if not equals and "@" in value:
@@ -200,7 +202,7 @@ def _data_part(option: str, value: str, folder: Path | None, place: str) -> byte
     if option == "--data-raw" or not value.startswith("@"):
         return value.encode(errors="surrogateescape")
     name, where = value[1:], f"{place}: {option} {value}"
-    path = Path(name) if folder is None else neighbor(folder, name, where)
+    path = Path(name) if file is None else neighbor(file, name, where)
     content = read_named(path, MOST_BODY_BYTES, where)
     return content.replace(b"\r", b"").replace(b"\n", b"") if option == "-d" else content
 
@@ -215,7 +217,7 @@ def read_request_file(path: Path) -> list[Entry]:
     if is_curl(text):
         commands = re.sub(r"\\\n", " ", text).splitlines()
         return [
-            read_curl(command, path.parent)
+            read_curl(command, path)
             for command in commands
             if command.strip() and not command.lstrip().startswith("#")
         ]
@@ -236,7 +238,7 @@ def _from_json(path: Path, text: str) -> list[Entry]:
             entry["path"] = path_of(str(entry.pop("url")), place)
         if isinstance(file := entry.get("body_file"), str):
             del entry["body_file"]
-            body = read_named(neighbor(path.parent, file, place), MOST_BODY_BYTES, place)
+            body = read_named(neighbor(path, file, place), MOST_BODY_BYTES, place)
             entries.append(with_body(entry, body))
         else:
             entries.append(entry)
@@ -286,21 +288,24 @@ def read_workload_file(path: Path) -> dict[str, Any]:
     if not parts.get("requests"):
         raise UserError(f"{path}: there is no [[requests]] in it")
     # Files are named from where this one lies, wherever the experiment does.
-    folder = path.parent.resolve()
+    path = path.absolute()
+    _refuse_variables(path, file.data)
 
     def found(table: dict[str, Any], where: KeyPath, name: str) -> dict[str, Any]:
-        place = file.place(where)
-        # Whose it is could put another file there by the time that it is read.
-        with reading(path):
-            theirs = part_of_others(path)
-        if theirs:
-            raise UserError(
-                f"{place}: {theirs} is somebody else's, and {name} would be sent: copy both "
-                "files to a folder of yours"
-            )
-        return {**table, str(where[-1]): str(neighbor(folder, name, place))}
+        return {**table, str(where[-1]): str(neighbor(path, name, file.place(where)))}
 
     return with_files(parts, found)
+
+
+def _refuse_variables(path: Path, asked: object) -> None:
+    """Raise UserError where somebody else may have named variables of yours, to be sent."""
+    with reading(path), opened(path) as end:
+        others = end.others
+    if others and (secret := SECRET.search(json.dumps(asked, default=str))):
+        raise UserError(
+            f"{path}: others may change {others}, and {secret[0]} would be sent: copy the file to "
+            "where only you can write"
+        )
 
 
 @dataclass(frozen=True)
@@ -375,4 +380,6 @@ def _read(source: str, notify: Callable[[str], None]) -> list[Entry]:
         if note:
             notify(note)
         return recorded
-    return read_request_file(path)
+    entries = read_request_file(path)
+    _refuse_variables(path, entries)
+    return entries

@@ -1,23 +1,21 @@
-"""Files that are written whole, folders opened without links of others, who may change what.
+"""Files that are written whole, folders that are opened without links of others.
 
 Whatever is written by name is written here: no link leads elsewhere, whoever put it there.
 """
 
 import errno
-import grp
 import hashlib
 import os
-import pwd
 import re
 import secrets
 import stat
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
-from functools import cache
 from pathlib import Path
 from typing import IO
 
 from webdyno.core.errors import OperationError, UserError
+from webdyno.core.whose import FOLDER, followed, trusted_users
 
 MIB = 2**20
 
@@ -84,11 +82,6 @@ def replacing(path: Path, below: Path | None = None) -> Iterator[Path]:
             raise
 
 
-FOLDER = os.O_PATH | os.O_DIRECTORY | os.O_CLOEXEC
-MOST_LINKS = 40
-"""On the way to a folder; as the kernel has it."""
-
-
 @contextmanager
 def folder_inside(folder: Path, below: Path | None = None, *, makes: bool = True) -> Iterator[int]:
     """Open a folder, to name files in it; `makes` makes `below`, and folders from there to it.
@@ -120,68 +113,6 @@ def folder_inside(folder: Path, below: Path | None = None, *, makes: bool = True
         os.close(there)
 
 
-def sudo_caller() -> int | None:
-    """Return the id of who became root by sudo; None where nobody did, or root itself called it."""
-    said = os.environ.get("SUDO_UID", "") if os.geteuid() == 0 else ""
-    return int(said) or None if said.isascii() and said.isdecimal() else None
-
-
-def trusted_users() -> set[int]:
-    """Return the ids of those who may do what we may."""
-    return {0, os.geteuid(), sudo_caller() or 0}
-
-
-ACCESS_LIST = "system.posix_acl_access"
-
-
-def is_others_to_change(path: Path, *, groups: bool = True) -> bool:
-    """Whether somebody else may change a file, link or folder.
-
-    By its group, if all `groups` count, or where that has other members, as by an access control
-    list, whose mask stands in the group's place (acl(5)). What is gone they may have taken away,
-    and bring back.
-    """
-    try:
-        status = path.lstat()
-    except FileNotFoundError:
-        return True
-    by_group = status.st_mode & stat.S_IWGRP and (
-        groups or _has_others(status.st_gid) or _has_list(path)
-    )
-    writable = status.st_mode & stat.S_IWOTH or by_group
-    protected = status.st_mode & stat.S_ISVTX or stat.S_ISLNK(status.st_mode)
-    return status.st_uid not in trusted_users() or bool(writable and not protected)
-
-
-def _has_list(path: Path) -> bool:
-    with suppress(OSError):  # a file system without such
-        return ACCESS_LIST in os.listxattr(path, follow_symlinks=False)
-    return False
-
-
-@cache
-def _has_others(group: int) -> bool:
-    """Whether a group has a member who may not do what we may: of many users it is theirs alone."""
-    members = {entry.pw_uid for entry in pwd.getpwall() if entry.pw_gid == group}
-    names: list[str] = []
-    with suppress(KeyError):
-        names = grp.getgrgid(group).gr_mem
-    for name in names:
-        with suppress(KeyError):
-            members.add(pwd.getpwnam(name).pw_uid)
-    return not members <= trusted_users()
-
-
-def part_of_others(path: Path) -> Path | None:
-    """Return what of a file's path, links followed or not, is somebody else's to exchange.
-
-    Raise OSError where it isn't there: whose it will be, nobody knows.
-    """
-    ways = {path.absolute(), Path(os.path.realpath(path, strict=True))}
-    parts = (part for way in ways for part in (way, *way.parents))
-    return next((part for part in parts if part.lstat().st_uid not in trusted_users()), None)
-
-
 def named_folder(path: Path) -> tuple[Path, int]:
     """Return where a folder is and the id of its owner, whatever somebody puts there later.
 
@@ -197,32 +128,19 @@ def named_folder(path: Path) -> tuple[Path, int]:
 def _opened_folder(place: Path) -> int:
     if os.geteuid() != 0:
         return os.open(place, FOLDER)
-    trusted = trusted_users()
-    there, links = os.open("/", FOLDER), 0
-    ahead = [*reversed(place.absolute().parts[1:])]
+
+    def refuse_links(part: int, _: Path) -> None:
+        status = os.fstat(part)
+        if stat.S_ISLNK(status.st_mode) and status.st_uid not in trusted_users():
+            goal = os.readlink("", dir_fd=part)
+            said = f"a link of user {status.st_uid}'s to {goal} is on the way; name that folder"
+            raise NotADirectoryError(errno.ENOTDIR, said)
+
+    end = followed(place, refuse_links)
     try:
-        while ahead:
-            inner = os.open(ahead.pop(), os.O_PATH | os.O_NOFOLLOW | os.O_CLOEXEC, dir_fd=there)
-            status = os.fstat(inner)
-            if not stat.S_ISLNK(status.st_mode):
-                os.close(there)
-                there = inner
-                continue
-            goal = os.readlink("", dir_fd=inner)
-            os.close(inner)
-            if status.st_uid not in trusted:
-                said = f"a link of user {status.st_uid}'s to {goal} is on the way; name that folder"
-                raise NotADirectoryError(errno.ENOTDIR, said)
-            links += 1
-            if links > MOST_LINKS:
-                raise OSError(errno.ELOOP, os.strerror(errno.ELOOP))
-            if goal.startswith("/"):
-                os.close(there)
-                there = os.open("/", FOLDER)
-            ahead += reversed([part for part in Path(goal).parts if part != "/"])
-        return os.open(".", FOLDER, dir_fd=there)
+        return os.open(".", FOLDER, dir_fd=end)
     finally:
-        os.close(there)
+        os.close(end)
 
 
 def write_whole(

@@ -10,6 +10,7 @@ from pathlib import Path
 
 from webdyno.core.errors import UserError
 from webdyno.core.files import MIB, folder_inside, reading, unreadable
+from webdyno.core.whose import opened
 
 logger = logging.getLogger(__name__)
 
@@ -21,7 +22,7 @@ def open_given(file: Path, *, follow: bool = False, named: str = "") -> io.FileI
     UserError for what isn't a regular file, OSError for what can't be opened.
     """
     flags = os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC | (0 if follow else os.O_NOFOLLOW)
-    logger.debug("reads %s", file)
+    logger.debug("reads %s", named or file)
     try:
         descriptor = os.open(file, flags)
     except OSError as error:
@@ -63,11 +64,29 @@ def read_named(file: Path, most_bytes: int, place: str = "") -> bytes:
         return read_given(file, most_bytes, follow=True, named=named)
 
 
-def neighbor(folder: Path, name: str, place: str) -> Path:
-    """Return the path of a file that another one names, which may be somebody else's.
+def read_own(file: Path, most_bytes: int) -> tuple[bytes, Path | None]:
+    """Read a file as `read_named`; return also what of it or the way there others may change."""
+    try:
+        with reading(file), opened(file) as end:
+            there = Path(f"/proc/self/fd/{end.descriptor}")
+            return read_given(there, most_bytes, follow=True, named=str(file)), end.others
+    except ValueError as error:  # a NUL in the path
+        raise unreadable(file, error) from None
 
-    Raise UserError where name or link leads out of that one's folder.
+
+def neighbor(file: Path, name: str, place: str) -> Path:
+    """Return the path of a file that another one names, whose content is to be sent.
+
+    Raise UserError where name or link leads out of that one's folder, and where others may change
+    that one, and so have put anything in the other's place by the time that it is read.
     """
+    with reading(file), opened(file) as end:
+        if end.others:
+            raise UserError(
+                f"{place}: others may change {end.others}, and {name} would be sent: copy both "
+                "files to where only you can write"
+            )
+    folder = file.parent
     path = folder / name
     if not path.resolve().is_relative_to(folder.resolve()):
         raise UserError(

@@ -17,15 +17,9 @@ from pathlib import Path
 from typing import BinaryIO
 
 from webdyno.core.errors import OperationError, UserError
-from webdyno.core.files import (
-    everything_below,
-    folder_inside,
-    is_others_to_change,
-    sudo_caller,
-    trusted_users,
-    writing,
-)
+from webdyno.core.files import everything_below, folder_inside, writing
 from webdyno.core.hiding import SECRETS
+from webdyno.core.whose import is_others_to_change, sudo_caller, trusted_users
 
 CANDIDATES = ("www-data", "nobody")
 PRIVATE, OPEN = 0o700, 0o755

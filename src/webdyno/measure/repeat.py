@@ -13,19 +13,18 @@ from webdyno.config import Catalogue
 from webdyno.core.errors import OperationError, UserError
 from webdyno.core.experiment import Experiment
 from webdyno.core.files import (
-    FOLDER,
     MIB,
     checked_files,
     everything_below,
     folder_inside,
     new_file,
     reading,
-    trusted_users,
     write_whole,
 )
 from webdyno.core.given import open_given
 from webdyno.core.run import CATALOGUE_FOLDER, EXPERIMENT_FILE
 from webdyno.core.service import Service
+from webdyno.core.whose import FOLDER, trusted_users
 from webdyno.host.copies import copy_opened
 from webdyno.host.users import (
     hand_over,

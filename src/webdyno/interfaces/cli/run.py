@@ -70,7 +70,6 @@ def run(
         webdyno run study:deathmatch --time 20m      # study:all for all of them
     """
     from webdyno.config import Catalogue, Draft
-    from webdyno.config.reading import TomlFile
     from webdyno.core.registry import EXPLAIN_AFTERWARDS, import_part
     from webdyno.interfaces.cli.progress import at_terminal
     from webdyno.interfaces.cli.result import measure_and_show, sweeps_afterwards
@@ -84,9 +83,9 @@ def run(
         return _run_studies(experiment.removeprefix(STUDY), flags.time.seconds, output, new.how)
     catalogue = Catalogue.load(new.catalog)
     file = catalogue.experiment_file(experiment)
-    draft = Draft.of(TomlFile(file), flags.overrides())
+    draft = Draft.of(file, flags.overrides())
     caller = at_terminal(new.how)
-    wanted, catalogue = checked_with_own(draft, catalogue, file.parent, caller)
+    wanted, catalogue = checked_with_own(draft, catalogue, file.folder, caller)
     if not full and not flags.vary:
         wanted = within_budget(wanted, catalogue, caller)
     name = Path(experiment).stem

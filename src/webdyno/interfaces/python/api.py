@@ -20,7 +20,7 @@ from pydantic import TypeAdapter
 from webdyno.config import Catalogue, CommandLine, Draft, Override, time_limit
 from webdyno.config.checks import FACTORS
 from webdyno.config.experiment import Source
-from webdyno.config.reading import KeyPath, TomlFile, read_value
+from webdyno.config.reading import KeyPath, read_value
 from webdyno.config.traffic import AskedTraffic
 from webdyno.core.base import Budget
 from webdyno.core.errors import UserError
@@ -267,7 +267,7 @@ def _source(
     experiment: str | Path | Mapping[str, Any] | Experiment, catalogue: Catalogue
 ) -> tuple[str, Source]:
     if isinstance(experiment, str | Path):
-        return Path(experiment).stem, TomlFile(catalogue.experiment_file(str(experiment)))
+        return Path(experiment).stem, catalogue.experiment_file(str(experiment))
     if isinstance(experiment, Experiment):
         return "experiment", CommandLine(tomllib.loads(experiment.toml()), {})
     return "experiment", CommandLine(dict(experiment), {})

@@ -1,0 +1,146 @@
+"""Who may change a file or folder, or what leads there: asked of what was opened, not of its name.
+
+What is named may be exchanged between two looks; what is open stays what it is.
+"""
+
+import errno
+import grp
+import os
+import pwd
+import stat
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
+from functools import cache
+from pathlib import Path
+from typing import NamedTuple
+
+FOLDER = os.O_PATH | os.O_DIRECTORY | os.O_CLOEXEC
+PART = os.O_PATH | os.O_NOFOLLOW | os.O_CLOEXEC
+MOST_LINKS = 40
+"""On the way to a file; as the kernel has it."""
+ACCESS_LIST = "system.posix_acl_access"
+
+
+def sudo_caller() -> int | None:
+    """Return the id of who became root by sudo; None where nobody did, or root itself called it."""
+    said = os.environ.get("SUDO_UID", "") if os.geteuid() == 0 else ""
+    return int(said) or None if said.isascii() and said.isdecimal() else None
+
+
+def trusted_users() -> set[int]:
+    """Return the ids of those who may do what we may."""
+    return {0, os.geteuid(), sudo_caller() or 0}
+
+
+def is_others_to_change(path: Path, *, groups: bool = True) -> bool:
+    """Whether somebody else may change a file, link or folder.
+
+    By its group, if all `groups` count, or where that has other members, as by an access control
+    list, whose mask stands in the group's place (acl(5)). What is gone they may have taken away,
+    and bring back.
+    """
+    try:
+        part = os.open(path, PART)
+    except FileNotFoundError:
+        return True
+    try:
+        return _is_others(part, groups=groups)
+    finally:
+        os.close(part)
+
+
+def _is_others(part: int, *, groups: bool) -> bool:
+    status = os.fstat(part)
+    by_group = status.st_mode & stat.S_IWGRP and (
+        groups or _has_others(status.st_gid) or _has_list(part)
+    )
+    writable = status.st_mode & stat.S_IWOTH or by_group
+    protected = status.st_mode & stat.S_ISVTX or stat.S_ISLNK(status.st_mode)
+    return status.st_uid not in trusted_users() or bool(writable and not protected)
+
+
+def _has_list(part: int) -> bool:
+    with suppress(OSError):  # a file system without such
+        return ACCESS_LIST in os.listxattr(f"/proc/self/fd/{part}")
+    return False
+
+
+@cache
+def _has_others(group: int) -> bool:
+    """Whether a group has a member who may not do what we may: of many users it is theirs alone."""
+    members = {entry.pw_uid for entry in pwd.getpwall() if entry.pw_gid == group}
+    names: list[str] = []
+    with suppress(KeyError):
+        names = grp.getgrgid(group).gr_mem
+    for name in names:
+        with suppress(KeyError):
+            members.add(pwd.getpwnam(name).pw_uid)
+    return not members <= trusted_users()
+
+
+class Opened(NamedTuple):
+    """A file or folder at the end of a path, and whose the way there is."""
+
+    descriptor: int
+    """Of O_PATH: it is read by its name in /proc/self/fd."""
+    others: Path | None
+    """What somebody else may change or exchange, of the way there or at its end; the first such."""
+    is_closed: bool
+    """Whether it is, or lies in, a folder of ours that others don't get into."""
+
+
+@contextmanager
+def opened(path: Path) -> Iterator[Opened]:
+    """Open a file or folder, each part of the way, and each link on it, looked at as it is opened.
+
+    Raise OSError where it isn't there: whose it will be, nobody knows.
+    """
+    others: list[Path] = []
+    closed = False
+
+    def look(part: int, place: Path) -> None:
+        nonlocal closed
+        status = os.fstat(part)
+        closed = closed and place.name != ".." and place.parent != Path("/")
+        ours = status.st_uid in trusted_users()
+        if not ours or (not closed and _is_others(part, groups=False)):
+            others.append(place)
+        is_open = not stat.S_ISDIR(status.st_mode) or stat.S_IMODE(status.st_mode) & 0o077
+        closed = closed or (ours and not is_open)
+
+    descriptor = followed(path, look)
+    try:
+        yield Opened(descriptor, next(iter(others), None), closed)
+    finally:
+        os.close(descriptor)
+
+
+def followed(path: Path, look: Callable[[int, Path], None]) -> int:
+    """Open what is at the end of a path, part by part, as O_PATH has it.
+
+    `look` gets each part that was opened, links too, and where it is, before it leads further.
+    """
+    there, links, place = os.open("/", FOLDER), 0, Path("/")
+    ahead = [*reversed(path.absolute().parts[1:])]
+    try:
+        while ahead:
+            name = ahead.pop()
+            part = os.open(name, PART, dir_fd=there)
+            try:
+                look(part, place / name)
+                if not stat.S_ISLNK(os.fstat(part).st_mode):
+                    there, part, place = part, there, place / name
+                    continue
+                goal = os.readlink("", dir_fd=part)
+            finally:
+                os.close(part)
+            links += 1
+            if links > MOST_LINKS:
+                raise OSError(errno.ELOOP, os.strerror(errno.ELOOP), str(path))
+            if goal.startswith("/"):
+                os.close(there)
+                there, place = os.open("/", FOLDER), Path("/")
+            ahead += reversed([each for each in Path(goal).parts if each != "/"])
+        return os.dup(there)
+    finally:
+        os.close(there)
