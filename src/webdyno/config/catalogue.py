@@ -23,7 +23,7 @@ from webdyno.core.files import checked_files, digest_of, everything_below
 from webdyno.core.given import read_own
 from webdyno.core.registry import STACKS, load_extensions
 from webdyno.core.run import EXPERIMENT_FILE
-from webdyno.core.service import Arguments, Need, Service, Version
+from webdyno.core.service import Arguments, Need, Service, Version, loads_code
 from webdyno.core.stack import Site, Stack
 from webdyno.core.study import Publication
 from webdyno.core.whose import is_others_to_change, opened
@@ -291,6 +291,10 @@ def _service_part(service: Service) -> ForeignPart:
         service.counts,
         *([service.version.command] if isinstance(service.version, Version) else []),
         *(version.command for version in service.modules.values()),
+        service.own.removed_by if service.own else [],
+        *_loading_code(service.environment),
+        *_loading_code(service.own.when_sampled if service.own else {}),
+        *_loading_code(service.variables),
     ]
     neighbours = _neighbours(service)
     for name in neighbours:
@@ -314,6 +318,11 @@ def fingerprint_of(stack: Stack) -> str:
     return "-".join([_fingerprint(stack.folder, []), *parts])
 
 
+def _loading_code(variables: Mapping[str, str]) -> Iterator[list[str]]:
+    """Return what programs are told by variables to run next to their own code."""
+    return ([f"{name}={value}"] for name, value in variables.items() if loads_code(name))
+
+
 def _neighbours(service: Service) -> list[str]:
     """Return the files of other services' folders that a service has: `OTHER/FILE`."""
     if service.build is None:
@@ -324,7 +333,7 @@ def _neighbours(service: Service) -> list[str]:
 
 
 def _site_part(site: Site) -> ForeignPart:
-    commands = list(_shown(site.setup, site.folder / "site.toml"))
+    commands = [*_shown([*site.setup, *_loading_code(site.environment)], site.folder / "site.toml")]
     if any((site.folder / name).is_dir() for name in ("root", "app")):
         commands.append("its files in root/ and app/, where a server runs such")
     fingerprint = _fingerprint(site.folder, [])

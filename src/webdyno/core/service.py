@@ -1,5 +1,6 @@
 """A service: one kind of server process, the template of its configuration, how to run it."""
 
+import re
 from collections.abc import Iterable
 from ipaddress import ip_address
 from pathlib import Path
@@ -40,6 +41,18 @@ Variable = Annotated[
 """Name of an environment variable."""
 Pattern = Annotated[str, Field(max_length=1000), AfterValidator(regular_expression)]
 """A regular expression."""
+
+_LOADS_CODE = re.compile(
+    r"(LD|DYLD|NPM_CONFIG|GEM|BUNDLE|JAVA|_JAVA|JDK_JAVA|DOTNET|CORECLR|COMPLUS|LUA|GIT|SSH|OPENSSL"
+    r"|ERL|XDG)_.+|(BASH|PYTHON|PERL|RUBY).*|NODE_(OPTIONS|PATH)|PHP(RC|_INI_SCAN_DIR)|CLASSPATH"
+    r"|(MAVEN|GRADLE|SBT)_OPTS|GCONV_PATH|LOCPATH|GLIBC_TUNABLES|PATH|HOME|SHELL|ENV|IFS|TMPDIR",
+    re.IGNORECASE,
+)
+
+
+def loads_code(variable: str) -> bool:
+    """Whether programs take from a variable of that name what code they run, or where it lies."""
+    return _LOADS_CODE.fullmatch(variable) is not None
 
 
 class Need(Model):
@@ -175,6 +188,12 @@ class Own(Model):
 
     called: OneLine | None = None
     """Where it listens already: the host that its URL names, for requests that name no other."""
+
+    @model_validator(mode="after")
+    def _only_containers_are_removed(self) -> "Own":
+        if self.removed_by and self.container_port is None:
+            raise ValueError("removed_by is for containers, which have a container_port")
+        return self
 
     @property
     def elsewhere(self) -> str | None:

@@ -108,7 +108,8 @@ def checked_with_own(
         agree_to_sending(experiment, joined, caller)
     else:
         new = joined.stacks.keys() - catalogue.stacks.keys()
-        agree_to_own([joined.stacks[name] for name in new], states, caller)
+        own = [joined.stacks[name] for name in new]
+        agree_to_own(own, states, caller, known=catalogue.services.values())
         agree_to_own_sending(experiment, joined, caller)
     return experiment, joined
 
@@ -213,7 +214,7 @@ def one_system(
     draft = _draft(spoken, [name], own, overrides, caller)
     resolved, joined = _resolve_own(draft, catalogue, Path.cwd(), caller, within=within)
     stack = joined.stack(resolved.data["variants"][name]["stack"])
-    agree_to_own([stack], [], caller)
+    agree_to_own([stack], [], caller, known=catalogue.services.values())
     made = build(Load, resolved.data.get("load", {}), lambda where: draft.place(("load", *where)))
     requests = _requests(resolved, made, said="paths" in load)
     login = _written(resolved, "login")

@@ -1,6 +1,6 @@
 """What needs a yes before it is done: installing, building, running what isn't webdyno's own."""
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -9,7 +9,7 @@ from webdyno.core.base import Model
 from webdyno.core.errors import OperationError, UserError
 from webdyno.core.experiment import State
 from webdyno.core.format import latency
-from webdyno.core.service import Need
+from webdyno.core.service import Need, Service
 from webdyno.core.stack import Site, Stack
 from webdyno.core.text import SECRET
 from webdyno.launch.agreements import agreed, keep, remember
@@ -67,9 +67,23 @@ def agree_to_catalogues(stacks: Sequence[Stack], sites: Sequence[Site], caller: 
     agree_to_foreign(foreign_parts(stacks, sites), caller)
 
 
-def agree_to_own(stacks: Sequence[Stack], states: Sequence[State], caller: Caller) -> None:
-    """Remember that you requested these yourself: a resumed run asks no more."""
-    own = [part for part in foreign_parts(stacks, []) if part.in_folder]
+def agree_to_own(
+    stacks: Sequence[Stack],
+    states: Sequence[State],
+    caller: Caller,
+    *,
+    known: Collection[Service] = (),
+) -> None:
+    """Remember that you requested these yourself: a resumed run asks no more.
+
+    Services of a catalogue, which were `known` before, you named at most, and nothing of them.
+    """
+    of_catalogues = {service.folder for service in known}
+    own = [
+        part
+        for part in foreign_parts(stacks, [])
+        if part.in_folder and part.folder not in of_catalogues
+    ]
     # The folder of a new run, whose owner they run as, will be ours.
     own += commands_around_rounds(states, Path("/"))
     keep(map(_agreement, _not_agreed_to(own)), caller)
