@@ -114,6 +114,7 @@ def test_a_mistake_in_a_stack(tmp_path: Path, service: str, says: str) -> None:
         ),
         ('needs.b = { command = ["b"], apt = "libc6-" }', r":6: 'libc6-' is no name of a package"),
         ('needs.b = { command = ["b"], apt = "a b" }', r":6: 'a b' is no name of a package"),
+        ('own = { written = "x", removed_by = ["rm"] }', r":6: .*removed_by is for containers"),
     ],
 )
 def test_nothing_of_a_service_leads_out_of_its_folder(tmp_path: Path, line: str, says: str) -> None:
@@ -142,6 +143,9 @@ def test_a_service_is_started_by_something(tmp_path: Path) -> None:
         ('requests = [{ path = "/", body_file = "../key" }]', r":3: '\.\./key' should be a path"),
         ('requests = [{ headers.X = "${env:TOKEN}" }]', r".*\$\{env:TOKEN\}: a site sends no"),
         ('suggests.load.headers.X = "${env:TOKEN}"', r".*\$\{env:TOKEN\}: a site sends no"),
+        ('web.index = ["i.html\\nCustomLog |sh"]', r":3: .*CustomLog |sh' is no file's name"),
+        ("web.fallback = '/a; alias /etc'", r":3: '/a; alias /etc' is no path"),
+        ('php_extensions = ["/home/u/x.so"]', r":3: '/home/u/x\.so' is no name of an extension"),
     ],
 )
 def test_nothing_of_a_site_leads_out_of_its_folder(tmp_path: Path, line: str, says: str) -> None:

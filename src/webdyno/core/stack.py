@@ -13,7 +13,15 @@ from webdyno.core.base import Model
 from webdyno.core.request import MOST_PATHS, WrittenPath, percent_encode, spell_out
 from webdyno.core.service import Arguments, Need, Pattern, Service, Text, Variable
 from webdyno.core.setting import Setting, SettingValue
-from webdyno.core.text import SECRET, InsidePath, OneLine, PlainName, RoleName, stays_inside
+from webdyno.core.text import (
+    SECRET,
+    InsidePath,
+    OneLine,
+    PlainName,
+    RoleName,
+    full_match,
+    stays_inside,
+)
 
 
 class RoleDefinition(Model):
@@ -186,12 +194,24 @@ class MadeFile(Model):
         return self
 
 
+Index = Annotated[
+    str,
+    full_match(r"[A-Za-z0-9_-][A-Za-z0-9._-]*", "is no file's name of letters, digits, - _ and ."),
+]
+Fallback = Annotated[
+    str, full_match(r"(/[A-Za-z0-9._-]*)+", "is no path of letters, digits, - _ . and /")
+]
+Extension = Annotated[
+    str, full_match(r"[A-Za-z0-9_]+", "is no name of an extension: letters, digits and _ make one")
+]
+
+
 class Web(Model):
     """How a web server finds the page for a path."""
 
-    index: list[str] = ["index.html"]
+    index: list[Index] = ["index.html"]
     """Files that answer for a folder, the first that exists."""
-    fallback: str | None = None
+    fallback: Fallback | None = None
     """The path that answers for every path without a file, such as `/index.php`."""
 
 
@@ -228,7 +248,7 @@ class Site(Model):
     files: dict[InsidePath, MadeFile] = {}
     """By path under the document root."""
     web: Web = Web()
-    php_extensions: list[str] = []
+    php_extensions: list[Extension] = []
     """What PHP loads for it, in this order; `requires` names their packages."""
     requires: dict[str, Need] = {}
     """Programs and files it needs itself, by the name under which templates find them."""
