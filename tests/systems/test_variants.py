@@ -12,6 +12,7 @@ import pytest
 from webdyno.config import Catalogue, CommandLine, Draft
 from webdyno.core.errors import UserError
 from webdyno.core.experiment import Experiment
+from webdyno.core.service import loads_code
 from webdyno.measure.planned import sampled_experiment
 from webdyno.servers.layout import filled_variables
 from webdyno.servers.service_graph import resolve_stack
@@ -91,6 +92,24 @@ def test_a_program_gets_the_secrets_that_it_names_as_it_is_written(
     filled = RenderedJob({"environment": {"A": "${env:HIDDEN}"}}, {})
     with pytest.raises(UserError, match="HIDDEN"):
         filled_variables(replace(roles[0], service=service), filled)
+
+
+def test_no_service_behind_a_program_says_what_code_it_runs(tmp_path: Path) -> None:
+    variants = {name: {"stack": CMD, "services": {"db": "redis"}} for name in "ab"}
+    assert resolved(tmp_path, variants)
+    for name in variants:
+        variants[name]["services"] = {"ld": "redis"}
+    with pytest.raises(UserError, match=r"\$LD_HOST says what code"):
+        resolved(tmp_path, variants)
+
+
+@pytest.mark.parametrize(
+    ("name", "it_does"),
+    [("LD_PRELOAD", True), ("PYTHONPATH", True), ("NODE_OPTIONS", True), ("npm_config_x", True)]
+    + [(name, False) for name in ("DATABASE_URL", "NODE_ENV", "SITE_APP", "PGHOST", "PHP_POOL")],
+)
+def test_variables_that_load_code_are_known(name: str, *, it_does: bool) -> None:
+    assert loads_code(name) is it_does
 
 
 def test_samples_decide_on_cpu_time_where_a_gate_counts_instructions(tmp_path: Path) -> None:

@@ -4,7 +4,7 @@ from collections.abc import Iterable, Mapping
 
 from webdyno.config.reading import PlaceOf, nearest
 from webdyno.core.errors import UserError
-from webdyno.core.service import PERF_NAMES, Need, Service
+from webdyno.core.service import PERF_NAMES, Need, Service, loads_code
 from webdyno.systems.target import (
     PROGRAM,
     GeneratedService,
@@ -107,7 +107,12 @@ def variables_of_services(spec: TargetSpec) -> dict[str, str]:
         raise UserError(
             f"{spec.place}: ${name} names a service behind it; rename that variable or setting"
         )
-    return {name: value for name, value in usual.items() if name not in others} | variables
+    found = {name: value for name, value in usual.items() if name not in others} | variables
+    for name in filter(loads_code, found):
+        raise UserError(
+            f"{spec.place}: ${name} says what code a program runs, and no service behind it may"
+        )
+    return found
 
 
 def _of_role(role: str, texts: Mapping[str, str]) -> dict[str, str]:
