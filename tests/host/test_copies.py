@@ -98,6 +98,25 @@ def test_a_pipe_is_refused(target: Path, open_folder: Path) -> None:
         take_back(source, target, server_user())
 
 
+def test_what_is_closed_to_others_is_not_opened_to_them(target: Path, open_folder: Path) -> None:
+    """A copy is for everybody, and who calls may be anybody."""
+    (secret := open_folder / "secret").write_text("mine")
+    (base := open_folder / "base").mkdir()
+    (base / "inner").mkdir(mode=0o700)
+    (base / "inner/file").write_text("mine")
+    (base / "link").symlink_to("inner/file")
+    (base / "group").write_text("ours")
+    (base / "group").chmod(0o640)
+    (base / "public").write_text("all")
+    secret.chmod(0o600)
+    (base / "far").symlink_to(secret)
+    copy_readable(base, target, None, [])
+    assert [path.name for path in target.iterdir()] == ["public"]
+    open_folder.chmod(0o700)
+    with pytest.raises(OperationError, match="base is closed to other users"):
+        copy_readable(base, target, None, [])
+
+
 @pytest.mark.skipif(os.geteuid() != 0, reason="needs root")
 def test_what_only_root_may_read_stays_out(target: Path, open_folder: Path) -> None:
     (open_folder / "public").write_text("all")

@@ -6,6 +6,7 @@ files first and symbolic links last, so that no path leads out of it.
 """
 
 import os
+import stat
 import subprocess
 import tarfile
 import tempfile
@@ -18,6 +19,7 @@ from webdyno.core.errors import OperationError
 from webdyno.core.files import everything_below, new_file
 from webdyno.host.children import identity, must, run_program
 from webdyno.host.users import ServerUser
+from webdyno.host.warden import remove_tree
 
 SOMETHING_EXCLUDED = 1
 """Exit code of a `tar` that passed over files."""
@@ -44,13 +46,33 @@ def copy_opened(folder: int, target: Path, user: ServerUser | None, most_bytes: 
 def copy_readable(
     source: Path, target: Path, user: ServerUser | None, without: Iterable[str]
 ) -> None:
-    """Copy what the servers' user may read of a tree, some entries of its top excluded.
+    """Copy what everybody may read of a tree, some entries of its top excluded.
 
-    What symbolic links point to is copied in their place; links to nothing are excluded.
+    What symbolic links point to is copied in their place; links to nothing are excluded. Raise
+    OperationError for a folder that is closed to others: they could read the copy.
     """
-    excluded = [f"--exclude=./{name}" for name in without]
+    if not _is_open(source):
+        raise OperationError(f"{source} is closed to other users, who could read a copy of it")
+    links = [path for path in everything_below(source) if path.is_symlink()]
+    closed = [str(path.relative_to(source)) for path in links if not _is_open(path)]
+    excluded = [f"--exclude=./{name}" for name in (*without, *closed)]
     options = ["--dereference", "--ignore-failed-read", "--anchored", "--no-wildcards", *excluded]
     _copy(source, target, user, options, links=False)
+    for path in [*everything_below(target)]:
+        if path.is_dir() and not path.stat().st_mode & stat.S_IXOTH:
+            remove_tree(path)
+        elif path.is_file() and not path.stat().st_mode & stat.S_IROTH:
+            path.unlink()
+
+
+def _is_open(path: Path) -> bool:
+    """Whether everybody may read a file or enter a folder, and get there."""
+    real = path.resolve()
+    if not real.exists():
+        return False
+    needed = stat.S_IROTH if real.is_file() else stat.S_IROTH | stat.S_IXOTH
+    ways = (parent.stat().st_mode & stat.S_IXOTH for parent in real.parents)
+    return real.stat().st_mode & needed == needed and all(ways)
 
 
 def copy_own(source: Path, target: Path) -> None:
