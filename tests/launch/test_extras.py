@@ -17,6 +17,7 @@ from webdyno.launch.caller import Caller
 from webdyno.launch.extras import provide_extra
 
 UV = Path(__file__).parents[2] / ".dyno/uv/bin/uv"
+OF_CHECKOUT = extras.UV_OF_CHECKOUT
 WRITTEN = ["scipy>=1.16", 'optuna>=4.5; extra == "tune"', 'duckdb>=2.0; extra == "parquet"']
 
 
@@ -72,6 +73,20 @@ def test_a_yes_installs_what_is_lacking(monkeypatch: pytest.MonkeyPatch) -> None
     assert machine.questions == ["tuning takes optuna: install by uv?"]
     ((program, *_, last),) = machine.ran
     assert (program, last) == ("/usr/bin/uv", "optuna>=4.5")
+
+
+def test_next_to_an_environment_no_uv_is_taken(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    """Of one in /tmp anybody could have put it there."""
+    (planted := tmp_path / ".dyno/uv/bin/uv").parent.mkdir(parents=True)
+    planted.touch(mode=0o755)
+    monkeypatch.setattr("sys.prefix", str(tmp_path / "environment"))
+    monkeypatch.setattr(extras, "UV_OF_CHECKOUT", OF_CHECKOUT)
+    machine = Machine(monkeypatch)
+    provide_extra("tune", "tuning", machine.asked_by(True))
+    ((program, *_),) = machine.ran
+    assert Path(program) != planted
 
 
 @pytest.mark.skipif(not UV.exists(), reason="./dyno made no environment here")

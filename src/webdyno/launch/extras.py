@@ -17,7 +17,8 @@ from webdyno.launch.caller import Caller
 
 OF_EXTRA = re.compile(r"(?P<requirement>[^;]+?)\s*;.*\bextra == ['\"](?P<extra>[\w-]+)['\"]")
 NAME = re.compile(r"[\w.-]+")
-UV_OF_CHECKOUT = Path(".dyno/uv/bin/uv")
+UV_OF_CHECKOUT = Path(__file__).resolve().parents[3] / ".dyno/uv/bin/uv"
+"""As ./dyno put it next to the code that runs; next to an environment it may be anybody's."""
 SHOWN_LINES = 5
 
 
@@ -65,8 +66,7 @@ def _installing(requirements: Sequence[str]) -> list[str] | None:
     """Return the command that installs packages where this Python finds them."""
     if find_spec("pip"):
         return [*python_module("pip"), "install", *requirements]
-    of_checkout = Path(sys.prefix).parent / UV_OF_CHECKOUT
-    uv = str(of_checkout) if of_checkout.exists() else shutil.which("uv")
+    uv = str(UV_OF_CHECKOUT) if UV_OF_CHECKOUT.exists() else shutil.which("uv")
     if uv is None:
         return None
     # It takes settings, such as where packages come from, from the current folder and those above:
