@@ -28,6 +28,19 @@ value="Zm9yIHRlc3RzIG9ubHk"><input type="email" name="user[email]">
 """
 
 
+def test_a_form_fills_in_no_variables_of_who_measures_it() -> None:
+    fields = [
+        '<input type="hidden" name="a" value="${env:TOKEN}">',
+        '<input type="hidden" name="b" value="{{c}}">',
+        '<input type="submit" name="commit" value="to ${env:TOKEN}">',
+    ]
+    page = DJANGO.replace("</form>", f"{''.join(fields)}</form>")
+    found = login_by_form(page.encode(), "/accounts/login/", FoundApp("x", "gunicorn x"))
+    assert found
+    form = found.steps[-1]["form"]
+    assert (form["a"], form["b"], form.get("commit")) == ("{{a}}", "{{b}}", None)
+
+
 def test_a_form_with_a_token_is_written_down() -> None:
     found = login_by_form(DJANGO.encode(), "/accounts/login/?next=/", FoundApp("x", "gunicorn x"))
     assert found

@@ -7,7 +7,8 @@ from html.parser import HTMLParser
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from webdyno.core.text import split_url
+from webdyno.core.session import PLACE
+from webdyno.core.text import SECRET, split_url
 from webdyno.systems.layouts.app import FoundApp, Login, sources
 from webdyno.systems.layouts.routes import follow_reference
 from webdyno.systems.layouts.source_routes import Route
@@ -98,14 +99,16 @@ def login_by_form(
     captured: dict[str, Mapping[str, str]] = {}
     sent: dict[str, str] = {}
     for kind, name, value in form.fields:
-        if kind == "hidden" and len(value) > LONGEST_CONSTANT:
+        # What the page's author wrote there names no variables of who measures it.
+        is_filled = SECRET.search(value) or PLACE.search(value)
+        if kind == "hidden" and (is_filled or len(value) > LONGEST_CONSTANT):
             placeholder = re.sub(r"\W+", "_", name).strip("_") or "token"
             of_name = name if re.fullmatch(r"[\w-]+", name) else f'"{name}"'
             captured[placeholder] = {"css": f"input[name={of_name}]"}
             sent[name] = f"{{{{{placeholder}}}}}"
         elif kind == "password":
             sent[name] = f"${{env:{PASSWORD}}}"
-        elif kind in {"hidden", "submit"}:
+        elif kind in {"hidden", "submit"} and not is_filled:
             sent[name] = value
         elif kind in {"text", "email", "tel"}:
             sent[name] = f"${{env:{NAME}}}"
