@@ -35,10 +35,16 @@ def agree_to_sending(experiment: Experiment, catalogue: Catalogue, caller: Calle
     sent = [each for each in _sendings(experiment, catalogue) if each[-1] not in known]
     if not sent:
         return
-    texts = dict.fromkeys(f"  {text:.{NAMED_LETTERS}} {why}" for text, why, _, _ in sent)
+    texts = dict.fromkeys(f"  {_cut(text)} {why}" for text, why, _, _ in sent)
     stacks = ", ".join(dict.fromkeys(stack for _, _, stack, _ in sent))
     agree("\n".join(["servers will be sent:", *texts, f"to {stacks}"]), "send that?", caller)
     keep((agreement for *_, agreement in sent), caller)
+
+
+def _cut(text: str) -> str:
+    """Return a text, of a long one begin and end: where a path leads stands last."""
+    half = NAMED_LETTERS // 2
+    return text if len(text) <= NAMED_LETTERS else f"{text[:half]}…{text[-half:]}"
 
 
 def agree_to_own_sending(experiment: Experiment, catalogue: Catalogue, caller: Caller) -> None:
