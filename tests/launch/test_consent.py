@@ -40,6 +40,7 @@ from webdyno.launch.consent import (
 )
 from webdyno.launch.sending import agree_to_sending, project_around
 from webdyno.measure.folder import RunFolder
+from webdyno.measure.repeat import keep_for_repeating, kept_catalogue
 
 SERVICE = """
 title = "Mine"
@@ -191,6 +192,26 @@ def test_what_is_sent_is_agreed_to_for_each_stack(tmp_path: Path) -> None:
     agree_to_sending(asked("mine"), catalogue, caller())
     with pytest.raises(UserError, match="to mine"):
         agree_to_sending(asked("mine"), own(tmp_path / "mine", checking="another"), caller())
+
+
+@pytest.mark.usefixtures("answers")
+def test_a_run_of_yours_goes_on_with_what_you_have_sent(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("TOKEN", "a-token-of-mine")
+    system = {"stack": "cmd:./server", "environment": {"KEY": "${env:TOKEN}"}}
+    load = {"paths": ["/"], "headers": {"X": "${env:TOKEN}"}}
+    variants = {"a": system, "b": {"stack": "cmd:./other"}}
+    written = {"title": "t", "question": "q?", "variants": variants, "load": load}
+    draft = Draft.of(CommandLine(written, {}), [])
+    experiment, joined = checked_with_own(draft, Catalogue.load(), tmp_path, caller())
+    (run := tmp_path / "run").mkdir()
+    keep_for_repeating(run, experiment, joined)
+    agreements._AGREED.clear()  # as in another process
+    agree_to_sending(experiment, kept_catalogue(run), caller())
+    other = experiment.replace(load=experiment.load.replace(headers={"X": "${env:HOME}"}))
+    with pytest.raises(UserError, match="HOME"):
+        agree_to_sending(other, kept_catalogue(run), caller())
 
 
 @pytest.mark.timeout(60)
