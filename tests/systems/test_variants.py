@@ -13,8 +13,11 @@ from webdyno.config import Catalogue, CommandLine, Draft
 from webdyno.core.errors import UserError
 from webdyno.core.experiment import Experiment
 from webdyno.core.service import loads_code
+from webdyno.host.this_machine import Testbed
+from webdyno.host.workspace import Workspace
 from webdyno.measure.planned import sampled_experiment
-from webdyno.servers.layout import filled_variables
+from webdyno.servers.layout import Deployment, filled_variables, lay_out
+from webdyno.servers.prepared import site_view
 from webdyno.servers.service_graph import resolve_stack
 from webdyno.servers.templates import RenderedJob
 from webdyno.systems.variants import resolve
@@ -101,6 +104,20 @@ def test_no_service_behind_a_program_says_what_code_it_runs(tmp_path: Path) -> N
         variants[name]["services"] = {"ld": "redis"}
     with pytest.raises(UserError, match=r"\$LD_HOST says what code"):
         resolved(tmp_path, variants)
+
+
+def test_nor_does_a_site(tmp_path: Path) -> None:
+    """Who agreed to it as the servers' user was asked about no program of his own."""
+    draft, catalogue = resolved(tmp_path, {"a": {"stack": CMD}, "b": {"stack": CMD}})
+    experiment = draft.check(catalogue)
+    stack = catalogue.stack(experiment.variants["a"].stack)
+    site = catalogue.site(experiment.site).replace(environment={"PYTHONPATH": "/home/him"})
+    roles = resolve_stack(stack, site, {}, 1).roles
+    with Workspace() as workspace:
+        view = site_view(site, workspace.path, workspace.path, {})
+        deployment = Deployment(Testbed(), workspace, workspace.path, site, view)
+        with pytest.raises(UserError, match=r"sets \$PYTHONPATH, which says what code"):
+            lay_out(roles, deployment)
 
 
 @pytest.mark.parametrize(
