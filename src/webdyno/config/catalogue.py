@@ -319,7 +319,7 @@ def fingerprint_of(stack: Stack) -> str:
 
 
 def _loading_code(variables: Mapping[str, str]) -> Iterator[list[str]]:
-    """Return what programs are told by variables to run next to their own code."""
+    """Yield the variables that make programs run more than their own code."""
     return ([f"{name}={value}"] for name, value in variables.items() if loads_code(name))
 
 

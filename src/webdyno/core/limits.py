@@ -132,8 +132,9 @@ class GateJudgement(Model):
     rate_rps: Amount | None = None
     """The arrival rate at which each endpoint was measured; None in a closed loop."""
     took_s: float = 0.0
-    needs_s: Annotated[float | None, Field(exclude=True)] = None
-    """How much more time would decide it, by the noise seen; None where nothing says so."""
+    needs_s: Annotated[float | None, Field(exclude=True, allow_inf_nan=True)] = None
+    """How much more time would decide it, by the noise seen; infinite where none would, None where
+    nothing says so."""
     machine: Machine | None = None
     """None where nothing was measured."""
 

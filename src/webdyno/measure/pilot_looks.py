@@ -30,7 +30,7 @@ FIRST_SHARE, MOST_FIRST_S = 1 / 225, 4.0
 """Of the budget: the first look, where that is longer. Runtimes that compile what runs often change
 after seconds: Fastify with PostgreSQL gave 40% more in a round's second slot than in its first."""
 LEAST_LONGER_S = 0.25
-"""No look goes on for less: that shows nothing, and the load is begun anew after each."""
+"""No look goes on for less: that shows nothing, and the load starts again after each."""
 LOAD_STARTS = 2
 LOAD_START_S, LOAD_START_RESPONSES = 0.3, 6
 PAUSE_S = 0.05

@@ -4,6 +4,7 @@ from collections.abc import Iterator, Sequence
 from math import ceil
 from pathlib import Path
 
+from webdyno.comparison import question_of
 from webdyno.comparison.comparison import asked_about
 from webdyno.comparison.sentences import MOST_MINUTES
 from webdyno.core import format as text
@@ -73,7 +74,7 @@ def next_steps(view: RunView, run: Path) -> Facts:
 
 def _explained(experiment: Experiment, run: Path) -> Iterator[tuple[str, str]]:
     """Yield the command that finds why, as far as it takes a run's load."""
-    if experiment.capacity or experiment.generator != OWN_GENERATOR:
+    if not question_of(experiment).loading.has_windows or experiment.generator != OWN_GENERATOR:
         return
     loops = {experiment.load_of(name).loop for name in experiment.variants}
     if "open" in loops:

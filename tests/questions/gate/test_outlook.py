@@ -8,6 +8,7 @@ import pytest
 from builders import SimulatedVariant
 from questions.gate.test_decide import gate_run
 from webdyno.comparison import question_of
+from webdyno.core.limits import GateAnswer, GateJudgement
 from webdyno.core.measure import Measure
 from webdyno.core.metrics import METRICS
 from webdyno.questions.gate.claims import MeasuredClaim
@@ -52,6 +53,14 @@ def test_interference_that_outweighs_the_limit_takes_no_time_away() -> None:
     assert (noisy_words([hopeless], 5.0, 30) or "").endswith(
         "; 30 rounds (3 minutes) show no change"
     )
+
+
+def test_what_no_time_decides_is_an_answer_as_well() -> None:
+    """At a rate of 400/s and a load of 20 it was a defect instead of a judgement."""
+    gate = GateJudgement(
+        answer=GateAnswer.INCONCLUSIVE, headline="", baseline="a", head="b", claims=[], needs_s=inf
+    )
+    assert gate.needs_s == inf
 
 
 def test_the_endpoint_that_takes_most_counts_and_metrics_of_a_limited_client_do_not() -> None:
