@@ -107,12 +107,12 @@ def variables_of_services(spec: TargetSpec) -> dict[str, str]:
         raise UserError(
             f"{spec.place}: ${name} names a service behind it; rename that variable or setting"
         )
-    found = {name: value for name, value in usual.items() if name not in others} | variables
-    for name in filter(loads_code, found):
+    allowed = {name: value for name, value in usual.items() if name not in others}
+    for name in filter(loads_code, allowed | variables):
         raise UserError(
             f"{spec.place}: ${name} says what code a program runs, and no service behind it may"
         )
-    return found
+    return allowed | variables
 
 
 def _of_role(role: str, texts: Mapping[str, str]) -> dict[str, str]:
