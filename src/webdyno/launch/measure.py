@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Literal, NamedTuple
 
 from webdyno.config import Catalogue
-from webdyno.config.catalogue import commands_around_rounds, foreign_parts
+from webdyno.config.catalogue import ForeignPart, commands_around_rounds, foreign_parts
 from webdyno.core.errors import OperationError
 from webdyno.core.experiment import Experiment
 from webdyno.core.format import count, duration
@@ -284,9 +284,7 @@ def _provide(
     refuse_other_machines(stacks, caller, anywhere=on_hosts)
     vouched = vouched_targets(stacks, sites, caller)
     around = commands_around_rounds((each.state for each in there), folder)
-    agree_to_sending(experiment, catalogue, caller)
-    agree_to_secrets(stacks, there, caller)
-    agree_to_foreign([*foreign_parts(stacks, sites), *around], caller)
+    _agree_to_all(experiment, catalogue, caller, around)
     if not on_hosts:  # those look themselves
         provide(stacks, sites, tools, caller)
         _report_others(caller)
@@ -307,13 +305,25 @@ def _agree_again(
     if not any(map(others_may_change, (folder, *(part.folder for part in foreign)))):
         return
     kept = kept_catalogue(folder)
-    stacks, sites = _named_parts(there, kept)
+    stacks, _ = _named_parts(there, kept)
     for each in there:
         _refuse_open_ports(each, kept)
     refuse_other_machines(stacks, caller, anywhere=experiment.testbed.kind == "cluster")
-    agree_to_sending(experiment, kept, caller)
+    _agree_to_all(experiment, kept, caller)
+
+
+def _agree_to_all(
+    experiment: Experiment,
+    catalogue: Catalogue,
+    caller: Caller,
+    around: Sequence[ForeignPart] = (),
+) -> None:
+    """Ask for whatever at any of the points needs a yes; `around` are commands around rounds."""
+    there = [plan.experiment for plan in plan_points(experiment)]
+    stacks, sites = _named_parts(there, catalogue)
+    agree_to_sending(experiment, catalogue, caller)
     agree_to_secrets(stacks, there, caller)
-    agree_to_foreign(foreign_parts(stacks, sites), caller)
+    agree_to_foreign([*foreign_parts(stacks, sites), *around], caller)
 
 
 def _named_parts(
