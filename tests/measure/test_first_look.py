@@ -12,7 +12,7 @@ from webdyno.core.errors import UserError
 from webdyno.core.experiment import Experiment
 from webdyno.interfaces.cli.flags import RunFlags
 from webdyno.interfaces.cli.progress import at_terminal
-from webdyno.launch.left_out import without_unlike
+from webdyno.launch.consent import without_unlike
 from webdyno.measure.first_look import UNLIKE, Unlike, unlike_requests, without
 
 CATALOGUE = Catalogue.load()

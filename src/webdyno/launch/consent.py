@@ -4,21 +4,27 @@ from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from webdyno.config import Catalogue
 from webdyno.config.catalogue import ForeignPart, commands_around_rounds, foreign_parts
 from webdyno.core.base import Model
 from webdyno.core.errors import OperationError, UserError
-from webdyno.core.experiment import State
-from webdyno.core.format import latency
+from webdyno.core.experiment import Experiment, State
+from webdyno.core.format import count, latency, number, percent
 from webdyno.core.service import Need, Service
 from webdyno.core.stack import Site, Stack
+from webdyno.core.sweep import plan_points
 from webdyno.core.text import SECRET
 from webdyno.launch.agreements import agreed, keep, remember
 from webdyno.launch.caller import Caller
 
 if TYPE_CHECKING:
     from webdyno.host.users import ServerUser
+    from webdyno.measure.first_look import Unlike
     from webdyno.systems.kinds import OwnKind
 
+MOST_UNLIKE = 0.5
+"""Of a load from a log, left out: of what remains nothing would be known of the log."""
+MOST_NAMED = 5
 SHOWN_HOSTS = 100
 NAMED_LETTERS = 160
 
@@ -258,6 +264,65 @@ def provide(
             failures.append(str(failure))
     if failures:
         raise OperationError("\n".join(failures))
+
+
+def without_unlike(
+    experiment: Experiment,
+    catalogue: Catalogue,
+    caller: Caller,
+    vouched: frozenset[str] = frozenset(),
+) -> Experiment:
+    """Return an experiment of a log without what variants answer otherwise, or raise UserError."""
+    if not _can_be_looked_at(experiment, catalogue):
+        return experiment
+    from webdyno.measure.first_look import unlike_requests, without
+
+    unlike = unlike_requests(experiment, catalogue, vouched)
+    if not unlike:
+        return experiment
+    differences = _differences_of(experiment, unlike)
+    share = sum(request.share for request in unlike)
+    if share > MOST_UNLIKE:
+        raise UserError(f"{differences}\nthat is most of the load: nothing was measured")
+    if any(plan.experiment.load.arrivals == "replay" for plan in plan_points(experiment)):
+        raise UserError(f"{differences}\na replay asks for all of them; omit load.arrivals=replay")
+    if caller.yes:
+        by_yes = caller.spelled("--yes")
+        caller.notify(f"{differences}\nthey are excluded, as {by_yes} agreed to")
+    agree(
+        differences,
+        "leave them out and measure the rest?",
+        caller,
+        or_add="\nadd --yes to leave them out",
+        nothing="nothing was measured",
+        usual=True,
+    )
+    return without(experiment, unlike)
+
+
+def _can_be_looked_at(experiment: Experiment, catalogue: Catalogue) -> bool:
+    """Whether a load is of a log, and the same for all variants, which this machine starts."""
+    requests = experiment.requests
+    stacks = [catalogue.stack(variant.stack) for variant in experiment.variants.values()]
+    return (
+        bool(experiment.workload and requests)
+        and all(experiment.requests_of(name) == requests for name in experiment.variants)
+        and experiment.testbed.kind != "cluster"
+        and all(len(request.paths) == 1 for request in requests)
+        and all(stack.protocol == "http" for stack in stacks)
+    )
+
+
+def _differences_of(experiment: Experiment, unlike: Sequence["Unlike"]) -> str:
+    share = sum(request.share for request in unlike)
+    of = number(len(experiment.requests))
+    lines = [
+        f"{number(len(unlike))} of {of} requests, {percent(share)} of the load, can't be compared:"
+    ]
+    lines += [f"    {request.why} ({percent(request.share)})" for request in unlike[:MOST_NAMED]]
+    if (more := len(unlike) - MOST_NAMED) > 0:
+        lines.append(f"    and {count(more, 'other')}")
+    return "\n".join(lines)
 
 
 def _what_runs(parts: Sequence[ForeignPart]) -> str:

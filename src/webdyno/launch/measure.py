@@ -24,8 +24,8 @@ from webdyno.launch.consent import (
     provide,
     refuse_other_machines,
     vouched_targets,
+    without_unlike,
 )
-from webdyno.launch.left_out import without_unlike
 from webdyno.launch.sending import agree_to_sending, refuse_reading
 from webdyno.load.interface import program
 from webdyno.measure.folder import HEAD_FILE, RunFolder
