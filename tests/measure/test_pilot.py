@@ -165,23 +165,44 @@ def test_long_warm_ups_share_what_short_ones_and_starts_leave(slow_starts: int) 
     assert rounds_s <= 900
 
 
+NEEDS = Needs(0.2, None, 2, 1.0, 1.0)
+
+
+def watched(
+    monkeypatch: pytest.MonkeyPatch, *, lost_windows: int = 0, failed: bool = False
+) -> list[float]:
+    """Have loads take no time; return how long each of them, but starts of the load, should last.
+
+    Each start of the load takes 1.4 s, and after all of them more would help.
+    """
+    loads_s: list[float] = []
+
+    def watch(_: PilotLoad, seen: PilotLook, load_s: float) -> None:
+        loads_s.append(load_s)
+        seen.responses += [2] * (round(load_s / WINDOW_S) - lost_windows)
+        seen.failed = failed
+
+    monkeypatch.setattr(PilotLoad, "watch", watch)
+    monkeypatch.setattr(PilotLoad, "starts", lambda *_: [PilotLook(responses=[2] * 56)] * 2)
+    monkeypatch.setattr("webdyno.measure.pilot_looks.step_after", lambda *_, **__: "longer")
+    return loads_s
+
+
+def loading(budget_s: float, used_s: float = 0.0) -> PilotLoad:
+    """A load of a point that has this time, and has used so much of it."""
+    experiment = SimpleNamespace(measure=Measure(budget_s=budget_s))
+    running = SimpleNamespace(point=SimpleNamespace(experiment=experiment, used_s=used_s))
+    return PilotLoad(cast("RunningRound", running), cast("PlannedVariant", None))
+
+
 @pytest.mark.parametrize(
     ("budget_s", "looked_s"), [(60, 1.0), (450, 2.0), (900, 4.0), (9_000, 4.0)]
 )
 def test_who_has_long_looks_for_longer_at_first(
     budget_s: float, looked_s: float, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    loads_s: list[float] = []
-
-    def watch(_: PilotLoad, seen: PilotLook, load_s: float) -> None:
-        loads_s.append(load_s)
-        seen.failed = True
-
-    monkeypatch.setattr(PilotLoad, "watch", watch)
-    experiment = SimpleNamespace(measure=Measure(budget_s=budget_s))
-    running = SimpleNamespace(point=SimpleNamespace(experiment=experiment, used_s=0.0))
-    load = PilotLoad(cast("RunningRound", running), cast("PlannedVariant", None))
-    found = load.until_steady(
+    loads_s = watched(monkeypatch, failed=True)
+    found = loading(budget_s).until_steady(
         [], 30.0, _never_asked, piece_s=PIECE_S, ends_s=inf, is_last_start=True
     )
     assert found == ("enough", [])
@@ -195,44 +216,23 @@ def test_what_lacks_a_window_of_its_time_is_no_reason_to_look_on(
 
     39 of 40 were followed by one more and by fresh starts of the load: a fifth of a limit of 60 s.
     """
-    loads_s: list[float] = []
-
-    def watch(_: PilotLoad, seen: PilotLook, load_s: float) -> None:
-        loads_s.append(load_s)
-        seen.responses += [2] * (round(load_s / WINDOW_S) - 1)
-
-    monkeypatch.setattr(PilotLoad, "watch", watch)
-    monkeypatch.setattr(PilotLoad, "starts", lambda *_: [PilotLook(responses=[2] * 40)] * 2)
-    monkeypatch.setattr("webdyno.measure.pilot_looks.step_after", lambda *_, **__: "longer")
-    experiment = SimpleNamespace(measure=Measure(budget_s=60))
-    running = SimpleNamespace(point=SimpleNamespace(experiment=experiment, used_s=0.0))
-    load = PilotLoad(cast("RunningRound", running), cast("PlannedVariant", None))
-    needs = Needs(0.2, None, 2, 1.0, 1.0)
-    load.until_steady([], 1.0, lambda _: needs, piece_s=PIECE_S, ends_s=inf, is_last_start=True)
+    loads_s = watched(monkeypatch, lost_windows=1)
+    loading(60).until_steady(
+        [], 1.0, lambda _: NEEDS, piece_s=PIECE_S, ends_s=inf, is_last_start=True
+    )
     assert loads_s == [1.0]
 
 
 def test_no_look_goes_on_where_fresh_starts_of_the_load_don_t_fit_any_more(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    loads_s: list[float] = []
-
-    def watch(_: PilotLoad, seen: PilotLook, load_s: float) -> None:
-        loads_s.append(load_s)
-        seen.responses += [2] * round(load_s / WINDOW_S)
-
-    monkeypatch.setattr(PilotLoad, "watch", watch)
-    monkeypatch.setattr(PilotLoad, "starts", lambda *_: [PilotLook(responses=[2] * 56)] * 2)
-    monkeypatch.setattr("webdyno.measure.pilot_looks.step_after", lambda *_, **__: "longer")
-    experiment = SimpleNamespace(measure=Measure(budget_s=60))
-    running = SimpleNamespace(point=SimpleNamespace(experiment=experiment, used_s=4.0))
-    load = PilotLoad(cast("RunningRound", running), cast("PlannedVariant", None))
-    needs = Needs(0.2, None, 2, 1.0, 1.0)
+    loads_s = watched(monkeypatch)
+    load = loading(60, used_s=4.0)
 
     def looked_until(ends_s: float) -> list[float]:
         loads_s.clear()
         load.until_steady(
-            [], 2.0, lambda _: needs, piece_s=PIECE_S, ends_s=ends_s, is_last_start=True
+            [], 2.0, lambda _: NEEDS, piece_s=PIECE_S, ends_s=ends_s, is_last_start=True
         )
         return loads_s
 

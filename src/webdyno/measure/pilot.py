@@ -26,11 +26,11 @@ from webdyno.measure.pilot_looks import (
     WINDOW_S,
     PilotLoad,
     PilotLook,
-    length_s,
     look_in_bursts,
     series_after,
     series_of,
     series_of_continuous,
+    total_s,
 )
 from webdyno.measure.planned import PlannedVariant
 from webdyno.measure.point import RunningPoint, rng_of
@@ -175,17 +175,17 @@ def _look_at(point: RunningPoint, variant: PlannedVariant) -> PilotRecord:
             running.get_ready(variant)
             start_s = time.monotonic() - start_began
             load = PilotLoad(running, variant)
-            left_s = longest_s - length_s(looks)
+            left_s = longest_s - total_s(looks)
             needs_of = partial(_needs, point.data, variant.name, start_s)
             piece_s = min(PIECE_S, max(FIRST_LOOK_SHARE * (ends_s - point.used_s), LEAST_PIECE_S))
-            most_s = min(max(left_s, piece_s), max(ends_s - point.used_s, piece_s))
+            most_s = max(min(left_s, ends_s - point.used_s), piece_s)
             step, starts = load.until_steady(
                 looks, most_s, needs_of, piece_s=piece_s, ends_s=ends_s, is_last_start=not left
             )
             works_on |= load.works_on
             seen = looks[-1]
             has_time = longest_s >= 2 * seen.length_s or seen.length_s <= PIECE_S
-            has_time &= point.used_s + start_s + length_s([seen, *starts]) <= ends_s
+            has_time &= point.used_s + start_s + total_s([seen, *starts]) <= ends_s
             if step != "again" or not has_time:
                 break
     needs = needs_of(seen.latency_s)

@@ -125,7 +125,7 @@ class PilotLoad:
                 return "enough", []
             starts = self.starts(seen, needs_of(seen.latency_s).most_slot_s)
             step = step_after(looks, starts, is_last_start)
-            more_s = LEAST_LONGER_S + length_s(starts)
+            more_s = LEAST_LONGER_S + total_s(starts)
             has_time = seen.length_s + LEAST_LONGER_S <= most_s and point.used_s + more_s <= ends_s
             if step != "longer" or not has_time:
                 return step, starts
@@ -138,11 +138,11 @@ class PilotLoad:
         wanted_s = max(
             LOAD_START_S, LOAD_START_RESPONSES * latency_s, 4 * seen.joined_windows * WINDOW_S
         )
-        length_s = min(wanted_s, most_s)
+        load_s = min(wanted_s, most_s)
         begun = [PilotLook() for _ in range(LOAD_STARTS)]
         for start in begun:
             time.sleep(PAUSE_S)
-            self.watch(start, length_s)
+            self.watch(start, load_s)
         return begun
 
     def watch(self, seen: PilotLook, load_s: float) -> None:
@@ -175,7 +175,7 @@ class PilotLoad:
         return result
 
 
-def length_s(looks: Iterable[PilotLook]) -> float:
+def total_s(looks: Iterable[PilotLook]) -> float:
     return sum(each.length_s for each in looks)
 
 
@@ -243,7 +243,7 @@ def look_in_bursts(
         return _record(bursts, after, "")
     continuous = PilotLook()
     with RunningRound(point, 0) as running:
-        load_s = len(bursts) * PERIOD_S + len(after.responses) * WINDOW_S
+        load_s = len(bursts) * PERIOD_S + after.length_s
         _start(running, variant).watch(continuous, load_s)
     return _record(bursts, after, _worth(after, [*looks, continuous]), continuous)
 
