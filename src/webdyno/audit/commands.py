@@ -61,11 +61,15 @@ def with_commands() -> dict[str, Tool]:
     }
 
 
+def any_tool() -> str:
+    """Return a regular expression of the names of all programs that have command lines."""
+    return "|".join(sorted(map(re.escape, with_commands()), key=len, reverse=True))
+
+
 @cache
 def _command_pattern() -> re.Pattern[str]:
-    names = "|".join(sorted(map(re.escape, with_commands()), key=len, reverse=True))
     return re.compile(
-        rf"(?:^|[\s`$#>(/])({names})"
+        rf"(?:^|[\s`$#>(/])({any_tool()})"
         r"(?:\.exe|[-_](?:linux|darwin|windows)(?:[-_]\w{1,10})?(?:\.exe)?)?\s+"
         r"((?:(?:run|attack|load)\s+)?(?:[-\u2013\u2014]|[\"'\u201c]?https?://|localhost[:/]).*)"
     )

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from functools import cache
 
-from webdyno.audit.commands import with_commands
+from webdyno.audit.commands import any_tool
 from webdyno.formats.text import NumberedLine
 
 RAN_OUT = {
@@ -58,8 +58,7 @@ _PIPELINED = re.compile(
 
 @cache
 def _client_cpu() -> re.Pattern[str]:
-    names = "|".join(sorted(with_commands(), key=len, reverse=True))
-    return re.compile(rf"\b(\d{{1,3}}) ?% ({names})\b")
+    return re.compile(rf"\b(\d{{1,3}}) ?% ({any_tool()})\b")
 
 
 @dataclass(frozen=True)
