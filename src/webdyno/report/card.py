@@ -22,6 +22,7 @@ from webdyno.report.point_facts import (
 from webdyno.report.show import MetricTable, PointView, RunView, first
 from webdyno.report.tables import IN_A_TABLE, ci_heading
 from webdyno.report.words import (
+    ANYTHING,
     DECIDED,
     LEAST_WORTH_TIMES,
     SIGNS,
@@ -108,9 +109,7 @@ def not_certain(point: PointView) -> Iterator[str]:
 
 def _may_be(comparison: Comparison) -> str:
     said = sure_bounds(comparison)
-    if not said[-1:].isdigit():
-        return "no bound is known"
-    return f"{said}{text.TIMES}"
+    return "no bound is known" if said in {"", ANYTHING} else f"{said}{text.TIMES}"
 
 
 def _only_point(view: RunView) -> PointView | None:
@@ -168,8 +167,7 @@ def sureness(point: PointView) -> Iterator[str]:
     (only,) = asked
     doubts = f" ({', '.join(known)})" if (known := _doubts(only, point)) else ""
     level = _level(only, point)
-    agree = _who_is_ahead(only).removeprefix(f"{only.a} ")  # of whom the headline is
-    yield f"Confidence{_of_size(only, level)}: {level}{doubts}; {agree}."
+    yield f"Confidence{_of_size(only, level)}: {level}{doubts}; {_how_many_agree(only)}."
 
 
 def _levels(asked: Sequence[Comparison], point: PointView) -> str:
@@ -238,18 +236,19 @@ def _agreement(asked: Sequence[Comparison], rounds: int) -> Iterator[str]:
     between = low if low == high else f"{low}{text.DASH}{high}"
     counted = "restarts" if len(only.by_round) == rounds else f"restarts that count (of {rounds})"
     if only.verdict in DECIDED:
-        yield f"{_who_is_ahead(only, counted)} (single ones {between}{text.TIMES})"
+        who = f"{only.a} " if only.verdict in AHEAD else ""
+        yield f"{who}{_how_many_agree(only, counted)} (single ones {between}{text.TIMES})"
     else:
         about = f"{METRICS[only.metric].short} is not decided" if only.clear else "not decided"
         yield f"{about}, {len(only.by_round)} single {counted} gave {between}{text.TIMES}"
 
 
-def _who_is_ahead(comparison: Comparison, counted: str = "restarts") -> str:
-    """Describe how many restarts say what the verdict says: `nginx ahead in all 6 restarts`."""
+def _how_many_agree(comparison: Comparison, counted: str = "restarts") -> str:
+    """Return in how many restarts it is as the verdict says: `ahead in all 6 restarts`."""
     agreeing, restarts = _agreeing(comparison), len(comparison.by_round)
     whose = f"all {restarts}" if agreeing == restarts else f"{agreeing} of {restarts}"
     side = AHEAD.get(comparison.verdict)
-    return f"{comparison.a} {side} in {whose} {counted}" if side else f"{whose} {counted} agree"
+    return f"{side} in {whose} {counted}" if side else f"{whose} {counted} agree"
 
 
 def scope_of(view: RunView) -> str:

@@ -35,6 +35,8 @@ MICROSECONDS = "µs"
 """The unit of metrics whose values are written as latency is, each with a unit of its own."""
 SMALLEST_REPORTED = 1.0005
 MOST_REPORTED = 6
+ANYTHING = "any"
+"""Of a ratio without bounds, in a table."""
 WIDE, WIDE_DIGITS = 1e6, 1
 """How many times its lower end an interval's upper one may be to be written, in how many digits."""
 
@@ -190,7 +192,7 @@ def sure_bounds(comparison: Comparison) -> str:
     wide = comparison.decisive
     if comparison.verdict is Verdict.INCONCLUSIVE and wide and not text.is_useful(wide):
         ends = (text.significant(end, WIDE_DIGITS) for end in (wide.low, wide.high))
-        return "any" if wide.high > WIDE * wide.low else text.DASH.join(ends)
+        return ANYTHING if wide.high > WIDE * wide.low else text.DASH.join(ends)
     return worst_case_words(comparison) or ratio_and_interval(comparison)[1]
 
 
@@ -202,7 +204,7 @@ def worst_case_words(comparison: Comparison) -> str:
     low, high = (text.significant(end, 3) for end in (wide.low, wide.high))
     endless = not text.is_useful(wide)
     if wide.low < 1 / ENDLESS or (endless and wide.high < 1):
-        return "any" if wide.high > ENDLESS else f"≤ {high}"
+        return ANYTHING if wide.high > ENDLESS else f"≤ {high}"
     return (
         f"≥ {low}" if wide.high > ENDLESS or (endless and wide.low > 1) else text.ratio_bounds(wide)
     )
