@@ -12,7 +12,7 @@ from webdyno.comparison.question import Loading, Question
 from webdyno.comparison.stop import Foresight, Stop
 from webdyno.core.experiment import Experiment
 from webdyno.core.format import count, levels_text, times
-from webdyno.core.judgement import Comparison, Judgement, Verdict
+from webdyno.core.judgement import DIFFERENT, Comparison, Judgement, Verdict
 from webdyno.core.registry import import_part, question_parts
 from webdyno.core.sweep import PointJudgement, SweepJudgement
 from webdyno.evidence.point_data import PointData, RunData
@@ -34,7 +34,6 @@ SHOWN_POINTS = 3
 ARRIVALS = "load.arrivals"
 RATE = "load.rate_per_s"
 """Headlines about costs say at which rate."""
-DIFFERENT = {Verdict.FASTER, Verdict.SLOWER}
 WITHOUT_ANSWER = {Verdict.INCONCLUSIVE, Verdict.INVALID, Verdict.INCOMPLETE}
 
 

@@ -11,6 +11,7 @@ from webdyno.comparison.ratio import RatioCI, alone, ratio_ci
 from webdyno.core.base import Interval
 from webdyno.core.format import listed, times
 from webdyno.core.judgement import (
+    DIFFERENT,
     Comparison,
     Metric,
     OneSidedAnswer,
@@ -101,7 +102,7 @@ def same_variant_warnings(compared: Sequence[Comparison]) -> list[ValidityWarnin
         return []
     different: dict[tuple[str, str], list[Comparison]] = {}
     for same in compared:
-        if same.same_variant and same.verdict in {Verdict.FASTER, Verdict.SLOWER}:
+        if same.same_variant and same.verdict in DIFFERENT:
             different.setdefault((same.a, same.b), []).append(same)
     return [
         ValidityWarning(

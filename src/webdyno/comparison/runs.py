@@ -12,7 +12,7 @@ from webdyno.comparison import judge
 from webdyno.comparison.comparison import ALPHA, DELTA, floor_share, floor_text
 from webdyno.core.experiment import Level
 from webdyno.core.format import lower_first, percent, ratio_range, times, upper_first
-from webdyno.core.judgement import Comparison, Judgement, Metric, Ranking, Verdict
+from webdyno.core.judgement import DIFFERENT, Comparison, Judgement, Metric, Ranking, Verdict
 from webdyno.core.metrics import METRICS
 from webdyno.core.sweep import (
     Change,
@@ -32,7 +32,6 @@ from webdyno.statistics.bounds import UNBIASED, Bound, with_bound
 from webdyno.statistics.interval import Logs, welch
 from webdyno.statistics.verdict import by_interval
 
-SURE = {Verdict.FASTER, Verdict.SLOWER}
 ABSENT = "not there"
 TAKEN_BY_OTHERS = "servers.taken_by_others"
 """The CPU time that others took of the servers', as a dotted name like those of settings."""
@@ -244,7 +243,7 @@ def rank_changes(before: Ranking, after: Ranking) -> RankChanges:
     ]
     first, second = _by_pair(before), _by_pair(after)
     pairs = [(a.variant, b.variant) for a, b in combinations(ranks, 2)]
-    sure = [pair for pair in pairs if {first[pair].verdict, second[pair].verdict} <= SURE]
+    sure = [pair for pair in pairs if {first[pair].verdict, second[pair].verdict} <= DIFFERENT]
     swaps = [
         Swap(ahead=a, behind=b, before=first[a, b].decisive, after=second[a, b].decisive)
         for a, b in sure

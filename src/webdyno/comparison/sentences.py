@@ -21,7 +21,7 @@ from webdyno.core.format import (
     times,
     upper_first,
 )
-from webdyno.core.judgement import ClearFact, Comparison, Rank, Ranking, Verdict
+from webdyno.core.judgement import DIFFERENT, ClearFact, Comparison, Rank, Ranking, Verdict
 from webdyno.core.metrics import CAPACITY, METRICS
 from webdyno.statistics.verdict import MOST_EQUAL, ruled_out, ruled_out_difference
 
@@ -182,7 +182,7 @@ def bound_of(comparison: Comparison) -> Literal["at least", "at most", ""]:
 
 
 def _is_better_or_worse(comparison: Comparison) -> bool:
-    return comparison.verdict in {Verdict.FASTER, Verdict.SLOWER}
+    return comparison.verdict in DIFFERENT
 
 
 def _subject_and_verdict(comparison: Comparison) -> tuple[str, str]:
@@ -232,7 +232,7 @@ def _certainty(comparison: Comparison) -> Iterator[str | None]:
     elif comparison.verdict is Verdict.EQUIVALENT:
         yield f"±{percent(comparison.delta)} counts as equal"
         yield comparison.rules_out
-    elif comparison.verdict in {Verdict.FASTER, Verdict.SLOWER}:
+    elif comparison.verdict in DIFFERENT:
         better = comparison.a if comparison.verdict is Verdict.FASTER else comparison.b
         limit = comparison.limited_by.get(better)
         yield limit and f"the {limit} limited {better}, which may {what_may_be(comparison)}"

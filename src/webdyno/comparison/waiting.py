@@ -18,7 +18,7 @@ from webdyno.core import format as text
 from webdyno.core.base import Interval
 from webdyno.core.experiment import OWN_GENERATOR
 from webdyno.core.findings import Waiting
-from webdyno.core.judgement import Judgement, Verdict
+from webdyno.core.judgement import DIFFERENT, Judgement
 from webdyno.core.metrics import THROUGHPUT, responses, server_cpu_us, throughput_rps
 from webdyno.core.readings import BlockedBy
 from webdyno.core.records import SlotRecord
@@ -189,7 +189,7 @@ def _waits(judged: Judgement) -> Iterator[_Wait]:
     """Yield differences of throughput that are of waiting, not of work on the servers' CPUs."""
     by_variant = {part.variant: part for part in judged.waiting}
     for comparison in judged.comparisons:
-        differs = comparison.verdict in {Verdict.FASTER, Verdict.SLOWER}
+        differs = comparison.verdict in DIFFERENT
         if comparison.metric != THROUGHPUT or not differs or comparison.limited_by:
             continue
         if not {comparison.a, comparison.b} <= by_variant.keys():

@@ -36,6 +36,11 @@ class Verdict(StrEnum):
     MEASURED = "measured"
 
 
+DIFFERENT = {Verdict.FASTER, Verdict.SLOWER}
+"""The verdicts that say which one is ahead."""
+DECIDED = DIFFERENT | {Verdict.EQUIVALENT}
+
+
 class Metric(Model):
     """A quantity that is compared: its name in records, its words for people and its direction."""
 

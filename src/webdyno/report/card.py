@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 
 from webdyno.core import format as text
 from webdyno.core.experiment import Experiment
-from webdyno.core.judgement import Comparison, Verdict
+from webdyno.core.judgement import DECIDED, Comparison, Verdict
 from webdyno.core.metrics import CPU_TIME, METRICS, THROUGHPUT
 from webdyno.evidence.point_data import PointData
 from webdyno.media.document import Facts, Tile
@@ -23,7 +23,6 @@ from webdyno.report.show import MetricTable, PointView, RunView, first
 from webdyno.report.tables import IN_A_TABLE, ci_heading
 from webdyno.report.words import (
     ANYTHING,
-    DECIDED,
     LEAST_WORTH_TIMES,
     SIGNS,
     number_word,

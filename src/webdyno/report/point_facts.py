@@ -14,7 +14,7 @@ from webdyno.comparison.time_spent import explanation_in_short
 from webdyno.comparison.waiting import waits_in_short
 from webdyno.core import format as text
 from webdyno.core.experiment import Experiment
-from webdyno.core.judgement import Comparison, Verdict
+from webdyno.core.judgement import DECIDED, DIFFERENT, Comparison
 from webdyno.core.load import Load
 from webdyno.core.metrics import CPU_TIME, METRICS, THROUGHPUT
 from webdyno.core.records import SlotRecord
@@ -24,7 +24,7 @@ from webdyno.evidence.noise import at_equal_cpu, taken_share
 from webdyno.evidence.point_data import PointData
 from webdyno.media.document import Facts
 from webdyno.report.show import PointView
-from webdyno.report.words import DECIDED, SIGNS, SMALLEST_REPORTED
+from webdyno.report.words import SIGNS, SMALLEST_REPORTED
 from webdyno.validity import excluded_words, valid_for
 from webdyno.validity.others import foreign_share, stolen_share
 
@@ -106,7 +106,7 @@ def _endpoints(point: PointView) -> Iterator[tuple[str, str]]:
         f"{endpoint.endpoint} {SIGNS[comparison.verdict]} {text.times(comparison.ratio)}"
         for endpoint in endpoints
         for comparison in endpoint.comparisons
-        if comparison.ratio and comparison.verdict in {Verdict.FASTER, Verdict.SLOWER}
+        if comparison.ratio and comparison.verdict in DIFFERENT
     ]
     difference = "no difference in median latency found"
     if different:
@@ -122,7 +122,7 @@ def _why(point: PointView) -> Iterator[tuple[str, str]]:
     by_cpu = {each.verdict for each in judged.comparisons if each.metric == CPU_TIME}
     asked = {each.verdict for each in point.decisive}
     whys: list[str] = []
-    if by_cpu & {Verdict.FASTER, Verdict.SLOWER}:
+    if by_cpu & DIFFERENT:
         whys += filter(None, map(explanation_in_short, judged.explanations))
     whys += waits_in_short(judged, known_alone=bool(whys))
     if whys:

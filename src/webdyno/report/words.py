@@ -10,7 +10,14 @@ from webdyno.comparison.sentences import (
 )
 from webdyno.core import format as text
 from webdyno.core.base import ENDLESS, Interval
-from webdyno.core.judgement import Bias, Comparison, Metric, VariantValue, Verdict
+from webdyno.core.judgement import (
+    DIFFERENT,
+    Bias,
+    Comparison,
+    Metric,
+    VariantValue,
+    Verdict,
+)
 from webdyno.core.metrics import METRICS
 from webdyno.core.sweep import Change
 from webdyno.media.document import Cell, Counts, Headline
@@ -25,7 +32,6 @@ SIGNS = {
     Verdict.MEASURED: "●",
 }
 """A verdict is never known by colour alone."""
-DECIDED = {Verdict.FASTER, Verdict.SLOWER, Verdict.EQUIVALENT}
 LEAST_WORTH_TIMES = 1.25
 """From here on a difference is reported as a number of CPUs or servers, below it in per cent."""
 WHOLE = 0.05
@@ -155,7 +161,7 @@ def as_headline(verdict: Verdict, sentence: str) -> Headline:
 def change_headline(change: Change) -> Headline:
     """Return what became of a variant from one run to another."""
     word = verdict_word(change.verdict, change.metric).upper()
-    decided = change.verdict in {Verdict.FASTER, Verdict.SLOWER}
+    decided = change.verdict in DIFFERENT
     title = f"{SIGNS[change.verdict]} {f'{change.subject} is ' * decided}{word}"
     if change.change is None or change.verdict is Verdict.INVALID:
         return Headline(change.verdict, title, f"{change.subject}: {text.lower_first(change.why)}")

@@ -7,12 +7,12 @@ from webdyno.comparison import question_of
 from webdyno.comparison.saturation import AT_THE_LIMIT, what_was_full
 from webdyno.core import format as text
 from webdyno.core.findings import Overload, OverRounds
-from webdyno.core.judgement import Comparison, Judgement, Verdict
+from webdyno.core.judgement import DECIDED, Comparison, Judgement, Verdict
 from webdyno.core.metrics import CAPACITY
 from webdyno.core.run import PAGE_FILE, SWEEPS
 from webdyno.media import document as doc
 from webdyno.report.show import PointView, Show
-from webdyno.report.words import DECIDED, LEAST_WORTH_TIMES, number_word
+from webdyno.report.words import LEAST_WORTH_TIMES, number_word
 
 ABOUT_OVERLOADS = (
     "The last two of four seconds at a multiple of the capacity; medians of the rounds that tried "

@@ -27,12 +27,20 @@ from webdyno.comparison.question import RaceQuestion
 from webdyno.comparison.sentences import ranking_headline
 from webdyno.comparison.stop import Stop, used_up
 from webdyno.core.experiment import Experiment
-from webdyno.core.judgement import Comparison, Judgement, Rank, Ranking, ValidityWarning, Verdict
+from webdyno.core.judgement import (
+    DECIDED,
+    DIFFERENT,
+    Comparison,
+    Judgement,
+    Rank,
+    Ranking,
+    ValidityWarning,
+    Verdict,
+)
 from webdyno.core.metrics import METRICS, MetricRule
 from webdyno.evidence.point_data import PointData, compute_once
 from webdyno.validity import valid_for
 
-APART = {Verdict.FASTER, Verdict.SLOWER}
 OPPOSITE = {Verdict.FASTER: Verdict.SLOWER, Verdict.SLOWER: Verdict.FASTER}
 NOTHING_COUNTS = "no slot of it counts"
 MOST_FURTHER = 3
@@ -58,11 +66,10 @@ class Standings:
         """The variants that more rounds can say something of."""
         if not self.looks:
             return self.variants
-        settled = APART | {Verdict.EQUIVALENT}
         still_open = {
             variant
             for pair, comparison in self.pairs.items()
-            if comparison.verdict not in settled
+            if comparison.verdict not in DECIDED
             for variant in pair
         }
         return [variant for variant in self.variants if variant in still_open]
@@ -137,9 +144,9 @@ def standings(
         for pair, comparison in zip(left, compared, strict=True):
             # Those found to be equal may have left since, but are asked about as often as others.
             was_even = pair in known and known[pair].verdict is Verdict.EQUIVALENT
-            if not was_even or comparison.verdict in APART:
+            if not was_even or comparison.verdict in DIFFERENT:
                 known[pair] = comparison
-        left = [pair for pair in left if known[pair].verdict not in APART]
+        left = [pair for pair in left if known[pair].verdict not in DIFFERENT]
     return Standings(variants, out, known, len(looks))
 
 
