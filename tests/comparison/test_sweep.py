@@ -1,7 +1,5 @@
 """The same question at several points."""
 
-import re
-
 import pytest
 
 from builders import SimulatedVariant, simulated_run
@@ -47,7 +45,7 @@ def test_each_point_is_judged_by_its_own_records() -> None:
 
 def test_points_that_agree_are_said_shortly() -> None:
     said = swept([20_000, 25_000]).headline
-    assert re.fullmatch(r"apache against nginx: slower at both points, 0\.5\d*× to 0\.6\d*×", said)
+    assert said == "apache against nginx: slower at both points, 0.5032× to 0.6250×"
 
 
 BOTH: list[Level] = ["poisson", "replay"]
@@ -55,9 +53,10 @@ BOTH: list[Level] = ["poisson", "replay"]
 
 def test_a_log_replayed_and_its_fitted_load_may_agree() -> None:
     found = judged({"load.arrivals": BOTH}, [20_000, 21_000])
-    agreed, replayed = found.sentences
-    assert agreed.startswith("apache against nginx: slower at both points, 0.5")
-    assert replayed == "apache: the log replayed gives the verdict that the load made of it gives"
+    assert found.sentences == [
+        "apache against nginx: slower at both points, 0.5032× to 0.5255×",
+        "apache: the log replayed gives the verdict that the load made of it gives",
+    ]
 
 
 @pytest.mark.parametrize(
