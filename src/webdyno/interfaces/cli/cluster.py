@@ -19,7 +19,7 @@ from webdyno.media.console import notify, plain_console, print_table
 
 if TYPE_CHECKING:  # Ray is an extra, and takes a second to import
     from webdyno.cluster.host import CheckedHost
-    from webdyno.cluster.node import SshHost
+    from webdyno.cluster.ssh import SshHost
     from webdyno.interfaces.cli.flags import RunFlags
     from webdyno.launch.dispatch import Dispatch
 
@@ -65,7 +65,7 @@ def cluster(
         return _check(hosts[0] if hosts else None)
     if not hosts:
         raise UserError(f"cluster {what} takes the hosts: user@10.0.0.1 user@10.0.0.2, head first")
-    from webdyno.cluster.node import ssh_hosts
+    from webdyno.cluster.ssh import ssh_hosts
 
     named = ssh_hosts(hosts, python or sys.executable)
     return _up(named, port) if what == "up" else _down(named)
@@ -96,7 +96,7 @@ def _check(head: str | None) -> Exit:
 
 
 def _up(hosts: Sequence["SshHost"], port: int) -> Exit:
-    from webdyno.cluster.node import addresses_of, start_cluster
+    from webdyno.cluster.ssh import addresses_of, start_cluster
 
     addresses = addresses_of(hosts)
     given = os.environ.get("RAY_AUTH_TOKEN")
@@ -131,7 +131,7 @@ And in the end, from here:
 
 
 def _down(hosts: Sequence["SshHost"]) -> Exit:
-    from webdyno.cluster.node import addresses_of, stop_cluster
+    from webdyno.cluster.ssh import addresses_of, stop_cluster
 
     code = Exit.OK
     for result in stop_cluster(addresses_of(hosts)):

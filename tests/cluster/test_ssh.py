@@ -7,7 +7,8 @@ from pathlib import Path
 import pytest
 
 from e2e.commands import webdyno_here
-from webdyno.cluster.node import NodeAnswer, addresses_of, ssh_hosts, start_cluster
+from webdyno.cluster.node import NodeAnswer
+from webdyno.cluster.ssh import addresses_of, ssh_hosts, start_cluster
 from webdyno.core.errors import UserError
 
 Ssh = Callable[[str], Path]
