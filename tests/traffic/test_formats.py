@@ -1,24 +1,17 @@
 """Logs of many programs, as they lie about: the same traffic, whoever wrote it down."""
 
-import bz2
-import gzip
-import io
 import json
-import lzma
 from pathlib import Path
 
 import numpy as np
 import pytest
 
-from traffic.made import line
+from traffic.made import line, read
 from webdyno.core.errors import UserError
 from webdyno.formats.har import HarResponse, sent_bytes
 from webdyno.traffic import Manner, facts_of, traffic_of
 from webdyno.traffic.access import NoRequest
 from webdyno.traffic.lines import read_line
-from webdyno.traffic.log import Log, LogSelection
-from webdyno.traffic.privacy import Privacy
-from webdyno.traffic.read import read_logs
 
 AT = "22/Nov/2026:10:15:03 +0000"
 AT_S = 1_795_342_503.0
@@ -242,7 +235,7 @@ def test_nginx_proxy_manager_s_formats_are_read(statuses: str, sent: str) -> Non
 
 def test_what_became_a_web_socket_is_no_failure(tmp_path: Path) -> None:
     socket = ALB.replace("h2 ", "wss ").replace(" 200 200 ", " 101 101 ")
-    assert _read(tmp_path, f"{ALB}\n{socket}\n").excluded == {
+    assert read(tmp_path / "a.log", f"{ALB}\n{socket}\n").excluded == {
         "that became WebSockets or another protocol": 1
     }
 
@@ -252,7 +245,7 @@ def test_what_became_a_web_socket_is_no_failure(tmp_path: Path) -> None:
     [(r"/a\"b", "/a%22b"), (r"/a\x22b", "/a%22b"), (r"/a\\b", "/a%5Cb"), (r"/a\b", "/a%5Cb")],
 )
 def test_quotes_in_paths_are_as_they_were_asked_for(tmp_path: Path, logged: str, path: str) -> None:
-    (asked,) = _read(tmp_path, line(logged)).asked
+    (asked,) = read(tmp_path / "a.log", line(logged)).asked
     assert asked.path == path
 
 
@@ -271,7 +264,7 @@ def test_lines_of_caddy_s_errors_are_no_further_requests(tmp_path: Path) -> None
     tls = {"level": "info", "ts": AT_S, "logger": "tls.obtain", "msg": "lock acquired"}
     records = [CADDY, failed, error, in_console_format(error), CADDY, tls]
     text = "".join(f"{it if isinstance(it, str) else json.dumps(it)}\n" for it in records)
-    log = _read(tmp_path, text)
+    log = read(tmp_path / "a.log", text)
     assert len(log) == 2
     assert log.excluded == {
         "answered with 5xx, or not at all": 1,
@@ -287,7 +280,7 @@ def test_a_log_of_iis_has_fields_that_change_and_paths_whose_case_means_nothing(
         "2026-11-22 10:15:02 GET /A - 192.0.2.8 200 77 5\n"
         "2026-11-22 10:15:09 GET /b 192.0.2.8 200 77 5\n"
     )
-    log = _read(tmp_path, IIS + later)
+    log = read(tmp_path / "a.log", IIS + later)
     assert [it.path for it in log.asked] == ["/a", "/A"]
     assert log.time_s.tolist() == [AT_S - 1, AT_S]
     np.testing.assert_allclose(log.took_s, [0.005, 0.012], rtol=1e-6)
@@ -299,13 +292,13 @@ def test_a_log_of_iis_has_fields_that_change_and_paths_whose_case_means_nothing(
 @pytest.mark.parametrize("text", [IIS, f'{AT_S} INFO: 192.0.2.7:5 - "GET /a HTTP/1.1" 200 OK'])
 def test_a_size_that_a_log_lacks_is_unknown_and_not_0(tmp_path: Path, text: str) -> None:
     text = text.replace(str(AT_S), "2026-11-22T10:15:03Z")
-    made = traffic_of(_read(tmp_path, text), Manner())
+    made = traffic_of(read(tmp_path / "a.log", text), Manner())
     assert made.workload.response_bytes is None
     assert ("responses", "the log doesn't say how large they are") in facts_of(made.workload)
     (sizes,) = (it for it in made.workload.fidelity if it.what.startswith("bytes"))
     assert (sizes.log, sizes.load, sizes.agrees) == (None, None, None)
     with pytest.raises(UserError, match="doesn't say how large responses are"):
-        traffic_of(_read(tmp_path, text), Manner(), twin="files")
+        traffic_of(read(tmp_path / "a.log", text), Manner(), twin="files")
 
 
 def test_sizes_that_a_log_has_only_later_are_those_that_count(tmp_path: Path) -> None:
@@ -313,7 +306,7 @@ def test_sizes_that_a_log_has_only_later_are_those_that_count(tmp_path: Path) ->
         "#Fields: date time cs-method cs-uri-stem sc-status sc-bytes\n"
         "2026-11-22 10:15:05 GET /b 200 100\n2026-11-22 10:15:06 GET /b 200 300\n"
     )
-    made = traffic_of(_read(tmp_path, IIS + later), Manner(), twin="files")
+    made = traffic_of(read(tmp_path / "a.log", IIS + later), Manner(), twin="files")
     assert made.workload.response_bytes
     assert made.workload.response_bytes.mean == 200
     (sizes,) = (it for it in made.workload.fidelity if it.what.startswith("bytes"))
@@ -342,129 +335,8 @@ def test_a_browser_s_sizes_are_those_that_were_sent(
 
 def test_of_cloudfront_s_log_it_is_reported_what_the_edge_answered(tmp_path: Path) -> None:
     text = CLOUDFRONT_FIELDS + CLOUDFRONT.format("Miss") * 2 + CLOUDFRONT.format("Hit")
-    log = _read(tmp_path, text)
+    log = read(tmp_path / "a.log", text)
     assert len(log) == 3
     np.testing.assert_allclose(log.took_s, 0.012, rtol=1e-6)
     (note,) = log.notes
     assert note.startswith("CloudFront answered 1 of 3 requests itself; your server saw 2")
-
-
-def test_a_proxy_s_clients_are_those_that_it_names(tmp_path: Path) -> None:
-    text = "".join(
-        line().replace('5.0"\n', f'5.0" "192.0.2.{client}, 10.0.0.9"\n') for client in (1, 2, 1)
-    )
-    log = _read(tmp_path, text)
-    assert log.client_id.tolist() == [0, 1, 0]
-    assert log.notes == ["3 requests came through a proxy: X-Forwarded-For names the client"]
-
-
-def test_clients_that_cannot_be_reported_apart_are_a_note(tmp_path: Path) -> None:
-    agents = [line().replace("Mozilla/5.0", f"Mozilla/{number % 3}") for number in range(30)]
-    (note,) = _read(tmp_path, "".join(agents)).notes
-    assert note.startswith("all 30 requests come from one address, so sessions")
-    (note,) = _read(tmp_path, "".join(line(client=f"10.0.0.{it}") for it in range(30))).notes
-    assert note.startswith("each of the 30 requests has a client of its own")
-    few = "".join(line(client=f"10.0.0.{it % 3}") for it in range(30))
-    assert not _read(tmp_path, few).notes
-
-
-def test_health_checks_are_a_note(tmp_path: Path) -> None:
-    text = line() + line("/healthz", client="10.0.0.2").replace("Mozilla/5.0", "kube-probe/1.34")
-    assert _read(tmp_path, text).notes == ["1 request is a health check, which no visitor makes"]
-
-
-@pytest.mark.parametrize("status", [408, 444, 460, 499, 502, 0])
-def test_what_nobody_answered_has_no_right_answer(tmp_path: Path, status: int) -> None:
-    log = _read(tmp_path, line() + line("/slow", status=status).replace(" 0 100", " 000 100"))
-    assert [it.path for it in log.asked] == ["/"]
-    assert log.excluded == {"answered with 5xx, or not at all": 1}
-
-
-@pytest.mark.parametrize(
-    ("text", "reported"),
-    [
-        ('INFO:     127.0.0.1:5 - "GET / HTTP/1.1" 200 OK', "uvicorn's log without times"),
-        ("2026/11/22 10:15:03 [error] 29#29: *1 open() failed", "nginx's error log"),
-        ("[Sun Nov 22 10:15:03.123 2026] [core:error] [pid 5] x", "Apache's error log"),
-        ("2026-11-22 10:15:03 10.0.0.1 GET /a - 192.0.2.7 200 12", "without its line #Fields:"),
-        ("h haproxy[5]: Connect from 192.0.2.7:5 to 10.0.0.1:80 (www/TCP)", "option httplog"),
-        ("\x1b[0mGET / \x1b[32m200\x1b[0m 1.234 ms - 12", "morgan('combined')"),
-        ('Started GET "/" for 127.0.0.1 at 2026-11-22 10:15:03 +0000', "log of Rails"),
-        ("nonsense", "Read are common and combined format"),
-    ],
-)
-def test_a_log_that_cannot_be_read_is_named(tmp_path: Path, text: str, reported: str) -> None:
-    with pytest.raises(UserError) as refused:
-        _read(tmp_path, text)
-    assert reported in str(refused.value)
-
-
-@pytest.mark.parametrize("begins", [b"\x28\xb5\x2f\xfd", b"PK\x03\x04", b"LPKSHHRH", b"PAR1"])
-def test_what_another_program_unpacks_is_named_with_its_command(
-    tmp_path: Path, begins: bytes
-) -> None:
-    path = tmp_path / "a.log"
-    path.write_bytes(begins + b"\0" * 100)
-    with pytest.raises(UserError, match=r"a\.log: is .*; this makes it readable: "):
-        _logs(path)
-
-
-def test_several_logs_and_standard_input_are_one_log(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    later, packed = tmp_path / "a.log", tmp_path / "a.log.1"
-    later.write_text(line("/later", time_s=1_763_800_009))
-    packed.write_bytes(gzip.compress(line("/first").encode()))
-    text = io.TextIOWrapper(io.BytesIO((line("/piped", time_s=1_763_800_005) + "bad\n").encode()))
-    monkeypatch.setattr("sys.stdin", text)
-    log = _logs(later, packed, Path("-"))
-    assert [log.asked[number].path for number in log.asked_id] == ["/first", "/piped", "/later"]
-    assert log.name == "3 logs"
-    assert [(bad.file, bad.line) for bad in log.bad] == [("standard input", 2)]
-
-
-@pytest.mark.parametrize("packed", [gzip.compress, bz2.compress, lzma.compress])
-def test_packed_logs_are_known_by_what_they_begin_with(tmp_path: Path, packed: object) -> None:
-    assert callable(packed)
-    path = tmp_path / "a.log"
-    path.write_bytes(packed((line() * 3).encode()))
-    assert len(_logs(path)) == 3
-
-
-def test_what_is_no_regular_file_is_refused() -> None:
-    with pytest.raises(UserError, match="/dev/zero: is no regular file; `webdyno traffic -`"):
-        _logs(Path("/dev/zero"))
-
-
-def test_a_log_that_begins_with_rubbish_is_given_up(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr("webdyno.traffic.read.MOST_USELESS_LINES", 1_000)
-    monkeypatch.setattr("webdyno.traffic.read.MOST_USELESS_BYTES", 200_000)
-    path = tmp_path / "a.gz"
-    path.write_bytes(gzip.compress(b"\n" * 5_000))
-    with pytest.raises(UserError, match=r"a\.gz: its first 1,000 lines hold no request"):
-        _logs(path)
-    path.write_bytes(gzip.compress(b"\0" * 5_000_000))
-    with pytest.raises(UserError, match=r"a\.gz: a line is longer than"):
-        _logs(path)
-
-
-def test_who_waits_is_shown_how_far_it_is(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("webdyno.traffic.read.LINES_BETWEEN", 2)
-    path, shown = tmp_path / "a.log", list[tuple[str, int, int]]()
-    path.write_text(line() * 5)
-    read_logs(
-        [path], LogSelection(), Privacy("drop", "hash"), lambda *how_far: shown.append(how_far)
-    )
-    assert shown == [(str(path), 2, 2), (str(path), 4, 4)]
-
-
-def _read(folder: Path, text: str) -> Log:
-    path = folder / "a.log"
-    path.write_text(text, encoding="utf-8")
-    return _logs(path)
-
-
-def _logs(*paths: Path) -> Log:
-    return read_logs(list(paths), LogSelection(), Privacy("drop", "hash"))

@@ -3,10 +3,8 @@
 import os
 import re
 import shutil
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from datetime import UTC, datetime, tzinfo
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Self
 from urllib.parse import quote, unquote
 
 import pytest
@@ -15,7 +13,7 @@ from starlette.testclient import TestClient
 
 from report import comparisons, sweeps
 from webdyno.config import Catalogue
-from webdyno.core.errors import OperationError, UserError
+from webdyno.core.errors import UserError
 from webdyno.core.run import FORMAT
 from webdyno.interfaces.ui.app import make_app, snapshot
 from webdyno.interfaces.ui.guard import Addresses
@@ -198,21 +196,6 @@ def test_a_run_that_goes_on_is_shown_live_and_without_a_verdict(
     assert ended.headers["location"] == ADDRESSES.report("going")
 
 
-NOTHING = {"system": "no-such", "baseline": "no-such"}
-
-
-def test_one_run_at_a_time(tmp_path: Path) -> None:
-    starter = Starter(tmp_path / "new")
-    begun = starter.begin("compare", NOTHING)
-    if starter.is_busy:
-        with pytest.raises(UserError, match="another run is in progress"):
-            starter.begin("compare", NOTHING)
-    begun.process.wait()
-    assert not starter.is_busy
-    assert begun.said
-    starter.end()
-
-
 def test_a_run_that_can_not_be_judged_invalidates_its_own_page_only(
     client: TestClient, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -338,64 +321,3 @@ def test_the_form_offers_what_is_installed(
     assert "<option selected>nginx</option>" in page
     assert "<option selected>caddy</option>" in page
     assert "<option disabled>apache-event</option>" in page
-
-
-@pytest.mark.parametrize("terminal", [None, lambda _: False])
-def test_what_runs_code_takes_a_yes_on_the_terminal(
-    root: Path, monkeypatch: pytest.MonkeyPatch, terminal: Callable[[str], bool] | None
-) -> None:
-    monkeypatch.chdir(root)
-    starter = Starter(root, terminal)
-    app = make_app(Runs(root), Catalogue.load(), starter, TOKEN, PORT, str)
-    with TestClient(app, base_url=HERE) as client:
-        for system in ("rev:main", "conf:nginx:new.conf"):
-            for stack, baseline in ((system, "nginx"), ("nginx", system)):
-                asked = {"stack": stack, "baseline": baseline}
-                answer = client.post("/begin", headers={"origin": ORIGIN}, data=asked)
-                assert answer.status_code == 400
-                assert "on the terminal" in answer.text
-    assert starter.last is None
-
-
-def test_a_yes_on_the_terminal_begins_what_it_named(tmp_path: Path) -> None:
-    questions: list[str] = []
-
-    def agrees(question: str) -> bool:
-        questions.append(question)
-        return True
-
-    starter = Starter(tmp_path, agrees)
-    asked = {"system": "rev:main", "baseline": "nginx"}
-    starter.begin("compare", asked, ["rev:main"]).process.wait()
-    assert questions == ["a page asks to build and run rev:main; do that?"]
-    assert starter.last is not None
-    assert "rev:main" in starter.last.said  # which is no repository
-    assert "allowed" not in starter.last.said
-
-
-def test_a_page_that_was_not_agreed_to_can_run_no_commands(tmp_path: Path) -> None:
-    """Even where the page itself lets them through."""
-    starter = Starter(tmp_path)
-    asked = {"system": "cmd:touch made", "baseline": "nginx"}
-    starter.begin("compare", asked).process.wait()
-    assert starter.last is not None
-    assert "has not allowed" in starter.last.said
-    assert not (tmp_path / "made").exists()
-
-
-def test_a_log_is_never_written_into_what_lies_there(tmp_path: Path) -> None:
-    theirs = tmp_path / "theirs"
-    theirs.write_text("kept")
-
-    class Always(datetime):
-        @classmethod
-        def now(cls, _: tzinfo | None = None) -> Self:
-            return cls(2026, 1, 1, tzinfo=UTC)
-
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("webdyno.interfaces.ui.starting.datetime", Always)
-        moment = f"{Always.now().astimezone():%Y-%m-%d-%H%M%S}"
-        (tmp_path / f".{moment}-compare.log").symlink_to(theirs)
-        with pytest.raises(OperationError, match="can't begin a run: File exists"):
-            Starter(tmp_path).begin("compare", NOTHING)
-    assert theirs.read_text() == "kept"
