@@ -5,5 +5,6 @@ pub mod html;
 pub mod json;
 mod references;
 pub mod script;
+mod tags;
 pub mod template;
 pub mod values;

@@ -1,167 +1,23 @@
 //! TLS against rustls's own server, in one thread: bytes come when a test says so.
 
+mod pair;
+
 use std::io::{ErrorKind, Read, Write};
 use std::net::Shutdown;
-use std::os::unix::net::UnixStream;
 
+use pair::{ALPN, Pair, Sides};
 use rustls::crypto::CryptoProvider;
 use rustls::crypto::cipher::{OutboundChunks, OutboundPlainMessage};
 use rustls::crypto::ring::{self, cipher_suite};
-use rustls::pki_types::PrivateKeyDer;
 use rustls::version::{TLS12, TLS13};
 use rustls::{
     AlertDescription, CertificateError, ConnectionTrafficSecrets, ContentType, Error,
-    ProtocolVersion, RootCertStore, ServerConfig, ServerConnection, SupportedCipherSuite,
-    SupportedProtocolVersion,
+    ServerConnection, SupportedCipherSuite, SupportedProtocolVersion,
 };
 
 use super::*;
 
-const NAME: &str = "server.test";
-const ALPN: &[u8] = b"http/1.1";
 const VERSIONS: [&SupportedProtocolVersion; 2] = [&TLS12, &TLS13];
-
-/// Both sides' configurations.
-struct Sides {
-    client: Arc<ClientConfig>,
-    server: Arc<ServerConfig>,
-}
-
-impl Sides {
-    fn new(version: &'static SupportedProtocolVersion) -> Sides {
-        Sides::with(version, ring::default_provider(), true)
-    }
-
-    fn with(
-        version: &'static SupportedProtocolVersion,
-        provider: CryptoProvider,
-        is_trusted: bool,
-    ) -> Sides {
-        let provider = Arc::new(provider);
-        let made = |name: &str| rcgen::generate_simple_self_signed(vec![name.to_owned()]);
-        let (issued, other) = (made(NAME).expect("a key"), made(NAME).expect("a key"));
-        let mut roots = RootCertStore::empty();
-        let trusted = if is_trusted { &issued } else { &other };
-        roots.add(trusted.cert.der().clone()).expect("a certificate");
-        let mut client = ClientConfig::builder_with_provider(Arc::clone(&provider))
-            .with_protocol_versions(&[version])
-            .expect("a version")
-            .with_root_certificates(roots)
-            .with_no_client_auth();
-        client.alpn_protocols = vec![ALPN.to_vec()];
-        let key = PrivateKeyDer::try_from(issued.signing_key.serialize_der()).expect("a key");
-        let mut server = ServerConfig::builder_with_provider(provider)
-            .with_protocol_versions(&[version])
-            .expect("a version")
-            .with_no_client_auth()
-            .with_single_cert(vec![issued.cert.der().clone()], key)
-            .expect("a certificate");
-        server.alpn_protocols = vec![ALPN.to_vec()];
-        server.enable_secret_extraction = true;
-        Sides { client: Arc::new(client), server: Arc::new(server) }
-    }
-}
-
-/// A connection, seen from both ends.
-struct Pair {
-    client: Secure,
-    fd: OwnedFd,
-    server: ServerConnection,
-    socket: UnixStream,
-    /// What the server was sent.
-    received: Vec<u8>,
-}
-
-impl Pair {
-    /// Nothing was sent yet.
-    fn new(sides: &Sides) -> Pair {
-        let (fd, socket) = UnixStream::pair().expect("sockets");
-        fd.set_nonblocking(true).expect("a socket");
-        socket.set_nonblocking(true).expect("a socket");
-        let name = ServerName::try_from(NAME).expect("a name");
-        let mut server = ServerConnection::new(Arc::clone(&sides.server)).expect("a server");
-        server.set_buffer_limit(None);
-        Pair {
-            client: Secure::new(Arc::clone(&sides.client), name).expect("a client"),
-            fd: fd.into(),
-            server,
-            socket,
-            received: Vec::new(),
-        }
-    }
-
-    /// After the handshake; the client has seen what may follow it, such as tickets.
-    fn open(sides: &Sides) -> Pair {
-        let mut pair = Pair::new(sides);
-        while !pair.client.handshake(&pair.fd).expect("a handshake") {
-            pair.serve().expect("a sound client");
-            let bytes = pair.outgoing();
-            assert!(!bytes.is_empty(), "both sides wait");
-            pair.deliver(&bytes);
-        }
-        pair.serve().expect("a sound client");
-        let bytes = pair.outgoing();
-        pair.deliver(&bytes);
-        assert_eq!(pair.read(&mut [0; 100]).expect("no data"), Got::Nothing);
-        pair
-    }
-
-    /// The server takes what came.
-    fn serve(&mut self) -> Result<(), Error> {
-        loop {
-            match self.server.read_tls(&mut self.socket) {
-                Ok(0) => return Ok(()),
-                Ok(_) => {
-                    self.server.process_new_packets()?;
-                    // It ends with an error, as more may come.
-                    let _ = self.server.reader().read_to_end(&mut self.received);
-                }
-                Err(error) if error.kind() == ErrorKind::WouldBlock => return Ok(()),
-                Err(error) => panic!("{error}"),
-            }
-        }
-    }
-
-    /// What the server has to send.
-    fn outgoing(&mut self) -> Vec<u8> {
-        let mut bytes = Vec::new();
-        while self.server.wants_write() {
-            self.server.write_tls(&mut bytes).expect("memory");
-        }
-        bytes
-    }
-
-    /// An answer, encrypted.
-    fn answer(&mut self, data: &[u8]) -> Vec<u8> {
-        self.server.writer().write_all(data).expect("no limit");
-        self.outgoing()
-    }
-
-    fn deliver(&mut self, bytes: &[u8]) {
-        self.socket.write_all(bytes).expect("room");
-    }
-
-    fn read(&mut self, buffer: &mut [u8]) -> io::Result<Got> {
-        self.client.read(&self.fd, buffer, false)
-    }
-
-    fn write(&mut self, bytes: &[u8]) -> usize {
-        self.client.write(&self.fd, bytes).expect("an open connection")
-    }
-
-    fn assert_works(&mut self) {
-        self.received.clear();
-        assert_eq!(self.write(b"ping"), 4);
-        self.serve().expect("a sound client");
-        assert_eq!(self.received, b"ping");
-        let bytes = self.answer(b"pong");
-        self.deliver(&bytes);
-        let mut buffer = [0; 9];
-        let got = self.read(&mut buffer).expect("a sound server");
-        assert_eq!(got, Got::Bytes { count: 4, drained: true });
-        assert_eq!(&buffer[..4], b"pong");
-    }
-}
 
 fn cause(error: &io::Error) -> Option<&Error> {
     error.get_ref()?.downcast_ref()
