@@ -136,7 +136,7 @@ impl EventStream {
     /// Mean time from an event to the next; None of fewer than two.
     pub fn per_event_ns(&self) -> Option<u64> {
         let gaps = self.count.checked_sub(1).filter(|gaps| *gaps > 0)?;
-        Some((self.last_ns - self.first_ns) / gaps)
+        Some(self.last_ns.saturating_sub(self.first_ns) / gaps)
     }
 
     pub fn finish(&mut self) {
