@@ -7,12 +7,11 @@ use super::seen::Seen;
 use super::trouble::{Kind, Trouble};
 use crate::engine::plan::Ready;
 use crate::engine::reasons;
-use crate::engine::upgrade::ASKED;
+use crate::engine::upgrade::{ASKED, switch};
 use crate::engine::wire::Wire;
 use crate::http1::head::SWITCHING;
-use crate::http1::response::{HeadCache, Response};
+use crate::http1::response::Response;
 use crate::websocket::handshake;
-use crate::websocket::messages::Messages;
 
 /// Opens it by that request but for its key; answers are read with what is returned.
 pub fn open(
@@ -29,15 +28,12 @@ pub fn open(
     let outcome = receive(wire, room, patience, &mut response, seen);
     (seen.status, seen.response.fields) = (response.status, response.kept_head.clone());
     let rest = outcome?;
-    let refused = |why: String| Kind::Malformed.with(format!("no WebSocket: {why}"));
     if response.status != SWITCHING {
-        let why = refused(format!("status {} instead of 101", response.status)).why;
+        let why = format!("no WebSocket: status {} instead of 101", response.status);
         return Err(Kind::Malformed.with(reasons::with_redirect(why, &response.kept_head)));
     }
-    handshake::check(&response.kept_head, &accept).map_err(refused)?;
-    response.switch(Messages::new(handshake::mask()));
-    let fed = response.feed(&rest, &mut HeadCache::default(), |_| {});
-    fed.map_err(|fault| refused(fault.to_string()))?;
+    let switched = switch(&mut response, &accept, &rest);
+    switched.map_err(|why| Kind::Malformed.with(format!("no WebSocket: {why}")))?;
     Ok(response)
 }
 

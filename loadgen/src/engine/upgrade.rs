@@ -63,10 +63,8 @@ impl Upgrade {
             match response.status {
                 0 => {}
                 SWITCHING => {
-                    handshake::check(&response.kept_head, &self.accept).map_err(&refused)?;
-                    response.switch(Messages::new(handshake::mask()));
-                    let rest = response.feed(&came[used..], &mut HeadCache::default(), |_| {});
-                    return rest.map(|_| true).map_err(|fault| refused(fault.to_string()));
+                    let switched = switch(response, &self.accept, &came[used..]);
+                    return switched.map(|()| true).map_err(refused);
                 }
                 status => {
                     let (why, _) = refused(format!("status {status} instead of 101"));
@@ -76,6 +74,14 @@ impl Upgrade {
             }
         }
     }
+}
+
+/// Messages follow, where the server's head proves that it read the key; `rest` came behind it.
+pub fn switch(response: &mut Response, accept: &str, rest: &[u8]) -> Result<(), String> {
+    handshake::check(&response.kept_head, accept)?;
+    response.switch(Messages::new(handshake::mask()));
+    let fed = response.feed(rest, &mut HeadCache::default(), |_| {});
+    fed.map(|_| ()).map_err(|fault| fault.to_string())
 }
 
 /// A server that has too much to do may answer otherwise later.

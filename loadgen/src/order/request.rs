@@ -73,8 +73,13 @@ impl Request {
 
     /// It is a message of a WebSocket.
     pub fn is_message(&self) -> bool {
+        self.has_scheme(&["ws", "wss", "ws+unix"])
+    }
+
+    /// Its URL begins with one of these, whose case says nothing (RFC 3986 section 3.1).
+    pub fn has_scheme(&self, any: &[&str]) -> bool {
         let scheme = self.url.split("://").next().unwrap_or_default();
-        ["ws", "wss", "ws+unix"].iter().any(|known| scheme.eq_ignore_ascii_case(known))
+        any.iter().any(|known| scheme.eq_ignore_ascii_case(known))
     }
 
     /// The value of a header field that was given.

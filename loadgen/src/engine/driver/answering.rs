@@ -131,7 +131,6 @@ impl SlotDriver<'_> {
         let (Some(flight), Some(wire)) = (conn.flight.take(), &conn.wire) else { return };
         let request = &self.plan.requests[flight.planned.request];
         let exchange = &mut conn.exchange;
-        self.records.time_events(&mut exchange.events, &flight, conn.role, done_ns, true);
         let stays = exchange.response.keep_alive
             && !hangup
             && !exchange.last
@@ -185,6 +184,7 @@ impl SlotDriver<'_> {
     ) -> Option<String> {
         self.count_as_resolved(flight);
         let role = self.conns.pool[id].role;
+        self.records.time_events(&mut answer.events, flight, role, answer.done_ns, true);
         let request = &self.plan.requests[flight.planned.request];
         let Answer { status, body_bytes, .. } = answer;
         let hash = answer.hash.take().map(|hash| *hash);

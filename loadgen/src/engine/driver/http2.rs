@@ -55,9 +55,7 @@ impl SlotDriver<'_> {
             .is_some_and(|connection| connection.answered_ns > 0);
         let is_idempotent = self.plan.requests[flight.planned.request].is_idempotent;
         match outcome {
-            Outcome::Answered(mut answer) => {
-                let ended_ns = answer.done_ns;
-                self.records.time_events(&mut answer.events, &flight, Role::Load, ended_ns, true);
+            Outcome::Answered(answer) => {
                 self.conns.pool[id].failures_in_a_row = 0;
                 self.answered(id, &flight, answer);
             }

@@ -3,14 +3,9 @@
 use crate::order::bounds::{MOST_AT_A_TIME, MOST_STREAMS};
 use crate::order::{Order, Protocol, Unit};
 
-fn is_secure(url: &str) -> bool {
-    let scheme = url.split("://").next().unwrap_or_default();
-    ["https", "wss"].iter().any(|known| scheme.eq_ignore_ascii_case(known))
-}
-
 pub fn check(order: &Order) -> Result<(), String> {
     let load = &order.load;
-    let secure = order.requests.iter().any(|request| is_secure(&request.url));
+    let secure = order.requests.iter().any(|request| request.has_scheme(&["https", "wss"]));
     let http2 = load.protocol == Protocol::Http2;
     let streams = load.streams.unwrap_or(1);
     ensure!(
