@@ -134,6 +134,10 @@ class Kind:
         scale = self.units.get(parts[2]) if parts[2] else 1
         return None if scale is None else float(parts[1]) * scale
 
+    def read_with_unit(self, text: str) -> float | None:
+        """Read the same, but no number that lacks its unit."""
+        return None if text.strip()[-1:].isdigit() else self.read(text)
+
     def words(self, value: float) -> str:
         """Write a value in the largest unit of which it is a whole number: `90 s`, `32 MB`."""
         if value == 0:

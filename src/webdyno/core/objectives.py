@@ -2,7 +2,7 @@
 
 import re
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Literal, cast
 
 from webdyno.core.base import SHARE, TIME
 from webdyno.core.load_result import LoadResult
@@ -86,10 +86,10 @@ def objective(text: str) -> Objective:
         if allowed is None or not 0 < allowed < 1:
             raise ValueError(f"{bound!r} is no share between 0% and 100%; write 'failures<0.1%'")
         return Objective(text.strip(), None, allowed)
-    quantile, within_s = float(name[1:]) / 100, TIME.read(bound)
+    quantile, within_s = float(name[1:]) / 100, TIME.read_with_unit(bound)
     if not 0 < quantile < 1:
         raise ValueError(f"{name} is no percentile; write {EXAMPLES}")
-    if not within_s or bound.strip()[-1].isdigit():
+    if not within_s:
         raise ValueError(f"{bound!r} is no time with a unit; write 'p99<50ms'")
-    of: Of = "ttft" if match["of"] == "ttft" else "tpot" if match["of"] == "tpot" else "latency"
+    of = cast("Of", match["of"] or "latency")
     return Objective(text.strip(), within_s, round(1 - quantile, 9), of)

@@ -21,8 +21,8 @@ def _limit(text: str) -> tuple[str, float]:
         raise ValueError(
             f"{text!r:.60} is no limit of goodput; write 'ttft<500ms', 'tpot<50ms' or 'latency<5s'"
         )
-    bound_s = TIME.read(match[2])
-    if not bound_s or match[2].strip()[-1].isdigit():
+    bound_s = TIME.read_with_unit(match[2])
+    if not bound_s:
         raise ValueError(f"{match[2]!r:.60} is no time with a unit; write '{match[1]}<500ms'")
     return match[1], bound_s
 
