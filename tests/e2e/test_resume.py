@@ -34,7 +34,7 @@ from webdyno.core.records import (
     SlotRecord,
     StopRecord,
 )
-from webdyno.load.loadgen import find_loadgen
+from webdyno.load.engine import find_loadgen
 from webdyno.measure.folder import RunFolder
 
 ROUNDS = 6

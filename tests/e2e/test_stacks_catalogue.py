@@ -18,7 +18,7 @@ from webdyno.core.testbed import TestbedSettings
 from webdyno.host.netns import open_testbed
 from webdyno.host.this_machine import Testbed
 from webdyno.host.workspace import home_folder
-from webdyno.load.loadgen import find_loadgen
+from webdyno.load.engine import find_loadgen
 from webdyno.servers.ready import connect
 from webdyno.servers.running import RunningStack
 from webdyno.servers.starting import open_stack

@@ -9,7 +9,7 @@ import pytest
 from builders import START, SimulatedVariant, simulated_run
 from e2e.commands import left_behind, started_webdyno, wait_for, webdyno, webdyno_here
 from webdyno.core.records import StopRecord
-from webdyno.load.loadgen import find_loadgen
+from webdyno.load.engine import find_loadgen
 
 
 def test_studies_are_listed(tmp_path: Path) -> None:

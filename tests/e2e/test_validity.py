@@ -30,7 +30,7 @@ from e2e.commands import (
 from webdyno.config.catalogue import BUILT_IN
 from webdyno.core.judgement import ValidityWarning
 from webdyno.host.this_machine import Testbed
-from webdyno.load.loadgen import find_loadgen
+from webdyno.load.engine import find_loadgen
 from webdyno.measure.folder import RunFolder
 from webdyno.validity import warnings_of
 

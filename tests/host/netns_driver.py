@@ -10,7 +10,7 @@ import psutil
 
 from webdyno.core.testbed import TestbedSettings
 from webdyno.host.netns import NetnsTestbed
-from webdyno.load.loadgen import find_loadgen
+from webdyno.load.engine import find_loadgen
 
 if __name__ == "__main__":
     settings = TestbedSettings(kind="netns", link=1e8, delay=0.01)

@@ -16,7 +16,7 @@ from waiting import wait_until
 from webdyno.core.errors import OperationError
 from webdyno.core.testbed import TestbedSettings
 from webdyno.host.netns import NetnsTestbed, Sides, shaping
-from webdyno.load.loadgen import find_loadgen
+from webdyno.load.engine import find_loadgen
 
 """One that everybody may run; that of the tests may lie in root's home."""
 DRIVER = Path(__file__).parent / "netns_driver.py"

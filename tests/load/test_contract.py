@@ -13,7 +13,7 @@ from jsonschema import Draft202012Validator
 
 from rig.clients import CLIENT_WAS_THE_LIMIT
 from rig.nginx import running_nginx
-from webdyno.load.loadgen import find_loadgen
+from webdyno.load.engine import find_loadgen
 
 SCHEMAS = Path(__file__).parents[2] / "loadgen/schema"
 CLOSED = {"loop": "closed", "connections": 1, "timeout_s": 0.1}

@@ -15,8 +15,9 @@ from load.conftest import serving
 from webdyno.core.errors import UserError
 from webdyno.core.hiding import HIDDEN, keep_secret
 from webdyno.core.load import Load, SlowReaders
+from webdyno.load.engine import find_loadgen
 from webdyno.load.interface import AbortRule, Expectation, GeneratorError, LoadOrder, Request
-from webdyno.load.loadgen import Loadgen, _response, find_loadgen, order_json
+from webdyno.load.loadgen import Loadgen, _response, order_json
 from webdyno.load.split_and_merge import merged_results
 
 SCHEMAS = Path(__file__).parents[2] / "loadgen/schema"

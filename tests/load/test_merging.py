@@ -32,8 +32,9 @@ from webdyno.core.load_result import (
     Window,
 )
 from webdyno.core.replay import Stretch
+from webdyno.load.engine import find_loadgen
 from webdyno.load.interface import Expectation, LoadOrder, Request
-from webdyno.load.loadgen import Loadgen, find_loadgen
+from webdyno.load.loadgen import Loadgen
 from webdyno.load.split_and_merge import merged_results, split_order
 
 PERCENTILES = {"p50": 0.5, "p90": 0.9, "p99": 0.99, "p99_9": 0.999}

@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 
 import pytest
 
-from webdyno.load.loadgen import find_loadgen
+from webdyno.load.engine import find_loadgen
 from webdyno.servers.service_graph import certificate, free_port
 
 CONFIG = """\

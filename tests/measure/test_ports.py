@@ -12,8 +12,8 @@ from webdyno.core.experiment import Experiment
 from webdyno.core.records import AdjustmentRecord, IncidentRecord
 from webdyno.host.netns import open_testbed
 from webdyno.launch.caller import LineProgress
+from webdyno.load.engine import find_loadgen
 from webdyno.load.interface import program
-from webdyno.load.loadgen import find_loadgen
 from webdyno.measure.backend import PointTestbed
 from webdyno.measure.local_backend import Agent, VariantTestbed
 from webdyno.measure.planned import plan_variants

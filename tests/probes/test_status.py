@@ -16,8 +16,9 @@ from webdyno.core.setting import SettingValue
 from webdyno.core.testbed import TestbedSettings
 from webdyno.host.netns import open_testbed
 from webdyno.host.this_machine import Testbed
+from webdyno.load.engine import find_loadgen
 from webdyno.load.interface import Expectation, LoadOrder, Request
-from webdyno.load.loadgen import Loadgen, find_loadgen
+from webdyno.load.loadgen import Loadgen
 from webdyno.probes.status import read_status
 from webdyno.servers.running import RunningStack
 from webdyno.servers.starting import open_stack

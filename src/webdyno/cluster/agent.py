@@ -25,7 +25,7 @@ from webdyno.core.run import CATALOGUE_FOLDER, EXPERIMENT_FILE, ROUNDS_FOLDER
 from webdyno.core.testbed import Machine, TestbedSettings
 from webdyno.host.children import ending_with_us, interrupt, words_of
 from webdyno.host.netns import open_testbed
-from webdyno.load.loadgen import find_loadgen
+from webdyno.load.engine import find_loadgen
 from webdyno.measure.folder import HEAD_FILE, LOCK_FILE, RunFolder
 from webdyno.measure.records_file import RECORDS_FILE
 

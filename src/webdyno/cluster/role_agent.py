@@ -42,8 +42,8 @@ from webdyno.host.machine import allowed_cpus, physical_cores, whole_split
 from webdyno.host.netns import open_testbed
 from webdyno.host.this_machine import Testbed
 from webdyno.host.workspace import Workspace
+from webdyno.load.engine import find_loadgen
 from webdyno.load.interface import GeneratorError, LoadOrder
-from webdyno.load.loadgen import find_loadgen
 from webdyno.measure.backend import LoadOutcome, Questions, StartedVariant, Surroundings
 from webdyno.measure.local_backend import Agent, OpenTestbeds, surroundings_on
 from webdyno.measure.planned import PlannedVariant, plan_variants, variants_of_all_points

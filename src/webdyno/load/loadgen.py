@@ -6,16 +6,13 @@ import logging
 import os
 import re
 import selectors
-import shutil
 import subprocess
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict
-from pathlib import Path
 from typing import Any, Self
 
 from pydantic import ValidationError
 
-from webdyno.core.errors import UserError
 from webdyno.core.experiment import OWN_GENERATOR
 from webdyno.core.hiding import hidden
 from webdyno.core.load import Load
@@ -23,7 +20,7 @@ from webdyno.core.load_result import SCHEMA, LoadResult
 from webdyno.core.request import WrittenRequest
 from webdyno.core.streams import engine_limits
 from webdyno.core.testbed import is_in_own_network
-from webdyno.host.children import must, run_program
+from webdyno.load.engine import find_loadgen, loadgen_version
 from webdyno.load.interface import GeneratorError, LoadOrder, LoginError, Request, ServerResponse
 
 logger = logging.getLogger(__name__)
@@ -43,32 +40,6 @@ SHORTEST_WINDOW_S, LONGEST_WINDOW_S = 0.1, 3600.0
 """Windows of these lengths are requested as thirds of a slot; the engine takes them from 0.01 s."""
 ROUNDING_S = 1e-6
 """Added to a third's length, so that rounding doesn't leave a fourth window of a nanosecond."""
-
-
-def find_loadgen() -> Path:
-    """Find the engine: $WEBDYNO_LOADGEN, this checkout's build, the wheel's, then the PATH."""
-    if named := os.environ.get("WEBDYNO_LOADGEN"):
-        if os.access(named, os.X_OK):
-            return Path(named)
-        raise UserError(
-            f"WEBDYNO_LOADGEN names {named}, which is not a program; correct or unset it"
-        )
-    package = Path(__file__).parents[1]
-    for built in (package.parents[1] / "loadgen/target/release/loadgen", package / "bin/loadgen"):
-        if built.exists():
-            return built
-    if path := shutil.which("loadgen"):
-        return Path(path)
-    raise UserError(
-        "the load engine is not built; in a checkout './dyno doctor' builds it, "
-        "else set WEBDYNO_LOADGEN to the program"
-    )
-
-
-def loadgen_version() -> str:
-    """Return the engine's name and version, as recorded with a run."""
-    program = find_loadgen()
-    return must(run_program([program, "--version"], within_s=10), f"{program} doesn't work")
 
 
 class Loadgen:

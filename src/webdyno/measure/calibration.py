@@ -40,8 +40,9 @@ from webdyno.host.server_process import PLAIN_ENVIRONMENT, ServerProcess
 from webdyno.host.this_machine import Testbed
 from webdyno.host.users import uid_of
 from webdyno.host.workspace import Workspace
+from webdyno.load.engine import find_loadgen, loadgen_version
 from webdyno.load.interface import Expectation, LoadOrder, Request
-from webdyno.load.loadgen import Loadgen, find_loadgen, loadgen_version
+from webdyno.load.loadgen import Loadgen
 from webdyno.probes.cpu import tree_cpu
 from webdyno.probes.network import NetworkReading
 from webdyno.servers.ready import Address, wait_for_listener

@@ -20,8 +20,8 @@ from webdyno.host.control_group import ControlGroup, CpuLimit, forget_groups
 from webdyno.host.netns import open_testbed
 from webdyno.host.this_machine import Testbed
 from webdyno.host.workspace import Workspace
+from webdyno.load.engine import find_loadgen
 from webdyno.load.interface import Generator, LoadOrder, program
-from webdyno.load.loadgen import find_loadgen
 from webdyno.measure.backend import (
     ClientsHost,
     ClientUse,

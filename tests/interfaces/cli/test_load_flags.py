@@ -8,7 +8,7 @@ import pytest
 
 from webdyno.core.errors import UserError
 from webdyno.interfaces.cli.load import LoadFlags, _limit
-from webdyno.load.loadgen import find_loadgen
+from webdyno.load.engine import find_loadgen
 
 OTHERWISE = {"csv", "fail-if", "hdr", "help", "json", "quiet", "stop-if"}
 """Flags that aren't fields of the load: `--format csv` and others, and those of the command."""

@@ -293,7 +293,7 @@ def _check_sleep(cpu: int) -> Check:
 
 def _check_tools(user: str | None) -> Iterator[Check]:
     from webdyno.host.control_group import ControlGroup
-    from webdyno.load.loadgen import find_loadgen
+    from webdyno.load.engine import find_loadgen
     from webdyno.probes.profile import why_uncounted
 
     if user is None:

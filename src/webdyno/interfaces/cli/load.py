@@ -223,7 +223,7 @@ def load(
 
         webdyno load merge a.json b.json
     """
-    from webdyno.load.loadgen import find_loadgen
+    from webdyno.load.engine import find_loadgen
 
     urls = tuple(
         url if "://" in url or url == MERGE or urls[0] == MERGE else f"http://{url}" for url in urls
