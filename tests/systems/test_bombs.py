@@ -24,6 +24,8 @@ from webdyno.systems.layouts import (
     start_scripts,
 )
 from webdyno.systems.layouts.routes import routes_of_openapi
+from webdyno.systems.layouts.source_routes import routes_of_sources
+from webdyno.systems.layouts.variables import fixed_address
 
 MANY = 200_000
 """Characters, as many as are read of a source."""
@@ -61,6 +63,35 @@ def test_sources_of_one_thing(text: str) -> None:
             if isinstance(pattern, re.Pattern):
                 for _ in pattern.finditer(source):
                     pass
+
+
+@pytest.mark.parametrize(
+    ("file", "begins", "text"),
+    [
+        ("a.ts", "@Controller()\nclass A {", "@Get( "),
+        ("a.ts", "@Controller()\nclass A {@Get(", " "),
+        ("a.ts", "@Controller()", "@xfinal"),
+        ("a.ts", "", "@Controller()"),
+        ("a.java", "@RequestMapping('')", "@xfinal"),
+        ("a.php", "#[Route('/a')]", "#[a]"),
+        ("a.php", "", "#[Route('/a')]"),
+        ("a.php", "", "#[Route('/a')]\n"),
+        ("a.js", "get('/", "{a:"),
+        ("a.js", "", "run("),
+        ("a.js", "", "runrun"),
+        ("a.js", "", "serve({port:"),
+    ],
+)
+def test_sources_whose_classes_and_calls_never_end(
+    tmp_path: Path, file: str, begins: str, text: str
+) -> None:
+    (tmp_path / file).write_text(begins + text * (MANY // len(text)) + "'")
+    routes_of_sources(tmp_path)
+    assert fixed_address(tmp_path) is None
+
+
+def test_images_of_one_word() -> None:
+    assert not dockerfile.OF_OTHERS.fullmatch("kafka" * MANY + " x")
 
 
 def test_instructions_are_read_as_ever() -> None:

@@ -74,7 +74,7 @@ PRISMA = "prisma/schema.prisma"
 CONFIGURATIONS = ("config/runtime.exs", PRISMA, "config/cable.yml")
 SQLITE = re.compile(r"sqlite", re.IGNORECASE)
 """Of an application that has its database in a file, unless it is said of another one."""
-IN_TRIPLE_QUOTES = re.compile(r"('''|\"\"\")(?:(?!\1).)*\1", re.DOTALL)
+IN_TRIPLE_QUOTES = re.compile(r"('''|\"\"\").*?\1", re.DOTALL)
 OF_DJANGO = re.compile(
     r"""^[^#\n]*["']ENGINE["']:\s*["']django\.db\.backends\.(?:postgresql|mysql)""", re.MULTILINE
 )

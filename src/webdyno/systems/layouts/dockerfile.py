@@ -10,7 +10,7 @@ from webdyno.core.errors import UserError
 from webdyno.systems.containers.compose_file import USUAL_FILES, askable, read_compose
 from webdyno.systems.layouts.app import FoundApp, first_of
 from webdyno.systems.layouts.variables import given_port
-from webdyno.systems.tables import Table, as_list, as_table, is_table, long_form, read_text
+from webdyno.systems.tables import Table, as_list, as_table, long_form, read_text
 
 INSTRUCTION = re.compile(
     r"^[ \t]*(FROM|ENTRYPOINT|CMD)[ \t]+(\S(?:.*\S)?)[^\S\n]*$", re.MULTILINE | re.IGNORECASE
@@ -45,12 +45,12 @@ def _command_words(command: str) -> str | list[str]:
     return list(map(str, words)) if isinstance(words, list) else command
 
 
-IMAGE_NAME = re.compile(r"(?:.*/)?([\w.-]+)(?::.*)?")
 OF_OTHERS = re.compile(
-    r"postgres\w*|postgis|timescaledb\S*|mysql\S*|mariadb|percona\S*|mongo\w*|redis\S*|valkey|keydb"
-    r"|memcached|rabbitmq|\S*kafka\S*|\S*zookeeper\S*|nats|eclipse-mosquitto|pgbouncer|elasticsearch"
-    r"|opensearch|qdrant|minio|localstack|keycloak|adminer|pgadmin4|phpmyadmin|mongo-express"
-    r"|redis-?commander|redisinsight|mailhog|mailpit|maildev|prometheus|grafana|jaeger\S*|portainer\S*"
+    r"^(?:postgres\w*|postgis|timescaledb\S*|mysql\S*|mariadb|percona\S*|mongo\w*|redis\S*|valkey|keydb"
+    r"|memcached|rabbitmq|(?>\S*?(?:kafka|zookeeper))\S*+|nats|eclipse-mosquitto|pgbouncer"
+    r"|elasticsearch|opensearch|qdrant|minio|localstack|keycloak|adminer|pgadmin4|phpmyadmin|mongo-express"
+    r"|redis-?commander|redisinsight|mailhog|mailpit|maildev|prometheus|grafana|jaeger\S*"
+    r"|portainer\S*)"
 )
 """Images that applications need, or that look into those."""
 PORTS_OF_OTHERS = {
@@ -108,7 +108,8 @@ def find_compose(folder: Path) -> FoundApp | None:
 def _is_of_others(service: object) -> bool:
     """Whether it is a database, a queue, or a tool for one, by its image or its ports."""
     keys = as_table(service)
-    if OF_OTHERS.fullmatch(IMAGE_NAME.sub(r"\1", str(keys.get("image", "")))):
+    name, _, _ = str(keys.get("image", "")).rpartition("/")[2].partition(":")
+    if OF_OTHERS.fullmatch(name):
         return True
     ports = {_port_inside(port) for port in as_list(keys.get("ports"))}
     return bool(ports) and ports <= PORTS_OF_OTHERS
@@ -116,8 +117,7 @@ def _is_of_others(service: object) -> bool:
 
 def _port_inside(port: object) -> str:
     """Return a container's port, of `8080:80/tcp` or of a table."""
-    written = str(port.get("target")) if is_table(port) else str(port)
-    return written.partition("/")[0].rpartition(":")[2]
+    return str(long_form(port, "target").get("target")).partition("/")[0].rpartition(":")[2]
 
 
 def _composed(composed: FoundApp, file: Path) -> str | None:

@@ -1,7 +1,7 @@
 """Routes as sources name them: whole, or below what their class, file or framework says."""
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import NamedTuple
 from urllib.parse import quote
@@ -26,7 +26,7 @@ PREFIX = re.compile(
 MOST_PREFIXES = 4
 WRITES = re.compile(r"post|put|patch|delete", re.IGNORECASE)
 PARAMETER = re.compile(
-    r"<(?:(?P<type>\w+):)?(?P<angle>\w+)>|\{(?P<brace>\w+)(?::[^}]*)?\}|:(?P<colon>\w+)"
+    r"<(?:(?P<type>\w+):)?(?P<angle>\w+)>|\{(?P<brace>\w+)(?::[^}]{0,200})?\}|:(?P<colon>\w+)"
 )
 A_NUMBER = re.compile(r"(?:^|_)(?:id|pk|page|number|num|no|n|year)$|Id$|ID$")
 STAYS_AT_HOME = re.compile(
@@ -40,24 +40,29 @@ WITHOUT_VALUE = "no example for {names}"
 IT_WRITES = "writes"
 MAY_WRITE = "may change something, by its name"
 MOST_ROUTES = 200
-PATH = r"""(?:\{\s*)?(?:(?:value|path)\s*[=:]\s*)?[{\[]?\s*["'`](?P<path>[^"'`$]{0,200})["'`]"""
+PATH = r"""(?:\{\s*+)?(?:(?:value|path)\s*+[=:]\s*+)?[{\[]?\s*+["'`](?P<path>[^"'`$]{0,200})["'`]"""
 REST = r"[^)]{0,300}\)"
 """Of what stands in parentheses."""
 UNTIL_CLASS = (
-    rf"(?:\s*@[\w.]+(?:\({REST})?|\s*(?:export|default|public|abstract|final|open))*\s*class\b"
+    rf"(?:\s*+(?:@[\w.]++(?:\({REST})?+|export|default|public|abstract|final|open)){{0,50}}+"
+    r"\s*+class\b"
 )
-OF_NEST = re.compile(rf"@Controller\((?:\s*{PATH}{REST}|\)){UNTIL_CLASS}")
-OF_SPRING = re.compile(rf"@RequestMapping\(\s*{PATH}{REST}{UNTIL_CLASS}")
+OF_NEST = re.compile(rf"@Controller\((?:\s*+{PATH}{REST}|\)){UNTIL_CLASS}")
+OF_SPRING = re.compile(rf"@RequestMapping\(\s*+{PATH}{REST}{UNTIL_CLASS}")
 CLASSES = {".ts": OF_NEST, ".js": OF_NEST, ".java": OF_SPRING, ".kt": OF_SPRING}
 METHOD = re.compile(
-    rf"@(?P<method>Get|Post|Put|Patch|Delete)(?:Mapping)?(?:\((?:\s*{PATH}{REST}|\)))?(?=\s)"
+    rf"@(?P<method>Get|Post|Put|Patch|Delete)(?:Mapping)?(?:\((?:\s*+{PATH}{REST}|\)))?(?=\s)"
 )
 ATTRIBUTE = re.compile(
     r"""#\[Route\(\s*(?:path:\s*)?["'](?P<path>[^"']{0,200})["'](?P<rest>.{0,300}?)\)\]""",
     re.DOTALL,
 )
-CLASS_OF_PHP = re.compile(r"(?:\s*#\[[^\n]*\])*\s*(?:(?:final|abstract|readonly)\s+)*class\b")
-METHODS_OF_PHP = re.compile(r"methods:\s*(\[[^\]]*[A-Z][^\]]*\]|[\"'][A-Z]+[\"'])")
+IN_LINE = r"\s*+#\[[^\n]{0,1000}\]"
+"""All attributes of a line: taken one by one, they would be divided in every possible way."""
+CLASS_OF_PHP = re.compile(
+    rf"(?:{IN_LINE}[^\S\n]*+\n){{0,50}}(?:{IN_LINE})?\s*+(?:(?:final|abstract|readonly)\s++)*+class\b"
+)
+METHODS_OF_PHP = re.compile(r"methods:\s*(\[[^\]A-Z]*[A-Z][^\]]*\]|[\"'][A-Z]+[\"'])")
 REQUIREMENT = re.compile(r"<[^>]*>|(?<=\w):\w+(?=\})")
 """Of a parameter, as in `{page<\\d+>}` and `{slug:post}`."""
 OF_ALL = re.compile(r"""setGlobalPrefix\(\s*["'`](?P<path>[^"'`]+)["'`]""")
@@ -88,9 +93,11 @@ def routes_of_sources(folder: Path) -> list[Route]:
     """Return the routes that sources name, in their order."""
     routes: dict[tuple[str, str], Route] = {}
     texts = {file: read_text(file) or "" for file in sources(folder)}
+    of_nest = _first_path(OF_ALL, texts.values())
+    of_laravel = _first_path(API_PREFIX, texts.values(), otherwise="api")
     for file, text in texts.items():
         written = list(_of_controllers(file, text)) or list(_written_whole(text))
-        below = _stands_below(file, texts)
+        below = _stands_below(file, text, of_nest, of_laravel)
         for method, path in written:
             whole = _joined(below, path) if below else path
             routes.setdefault((method, whole), route_of(method, whole, {}))
@@ -166,21 +173,21 @@ def _context_path(file: Path) -> str:
     """Return what Spring's configuration puts before all paths."""
     resources = next((up / "resources" for up in file.parents if up.name == "main"), None)
     texts = (read_text(resources / name) or "" for name in SETTINGS) if resources else ()
-    given = next(filter(None, map(CONTEXT_PATH.search, texts)), None)
-    return given["path"] if given else ""
+    return _first_path(CONTEXT_PATH, texts)
 
 
-def _stands_below(file: Path, texts: Mapping[Path, str]) -> str:
+def _first_path(pattern: re.Pattern[str], texts: Iterable[str], otherwise: str = "") -> str:
+    given = next(filter(None, map(pattern.search, texts)), None)
+    return given["path"] if given else otherwise
+
+
+def _stands_below(file: Path, text: str, of_nest: str, of_laravel: str) -> str:
     """Return the path that all routes of a file stand below; empty where there is none."""
     if file.parts[-2:] == API_FILE:
-        given = next(filter(None, map(API_PREFIX.search, texts.values())), None)
-        return given["path"] if given else "api"
+        return of_laravel
     if file.suffix in {".java", ".kt"}:
         return _context_path(file)
-    if "@nestjs/common" in texts[file]:
-        given = next(filter(None, map(OF_ALL.search, texts.values())), None)
-        return given["path"] if given else ""
-    return ""
+    return of_nest if "@nestjs/common" in text else ""
 
 
 def _joined(*parts: str) -> str:

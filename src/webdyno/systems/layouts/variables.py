@@ -33,13 +33,18 @@ PORT_FLAG = re.compile(
     r"|(?:-b|-l|-a|--bind|--listen|--addr|--address)[ =](?:tcp://)?[\w.\[\]]*:))\d{2,5}\b"
 )
 """What stands before a port on the command lines of servers."""
-BINDS = re.compile(
-    r"""(?:bind|listen|serve|run|start)\w*\(.*?["'](?P<address>[\w.\[\]]*:\d{2,5})["']"""
-    r"""|\b(?:bind|addr|listen)\w*\b[^\n"'=]{0,40}=\s*["'](?P<constant>[\w.\[\]]*:\d{2,5})["']"""
-    r"""|(?:\.listen\(\s*(?:\{\s*port:\s*)?|^\s*port:\s*|\b(?:serve\(|default\s)\s*\{[^}\n]*\bport:\s*)"""
-    r"""(?P<port>\d{2,5})\b""",
-    re.IGNORECASE,
-)
+ADDRESS = r"""["'](?P<address>[\w.\[\]]*:\d{2,5})["']"""
+PORT = r"(?P<port>\d{2,5})\b"
+BINDS = [
+    re.compile(pattern, re.IGNORECASE)
+    for pattern in (
+        rf"(?:bind|listen|serve|run|start)\w{{0,60}}\(.*?(?:{ADDRESS}|$)",
+        rf"""\b(?:bind|addr|listen)\w*\b[^\n"'=]{{0,40}}=\s*{ADDRESS}""",
+        rf"(?:\.listen\(\s*(?:\{{\s*port:\s*)?|^\s*port:\s*){PORT}",
+        rf"\b(?:serve\(|default\s)\s*\{{(?:[^}}\n]*\bport:\s*{PORT}|[^}}\n]*)",
+    )
+]
+"""How a line binds. Where no address comes the rest is matched, which isn't searched again then."""
 PORT_IN_FILE = re.compile(
     r"""^[ \t]*["']?(?:(?:http|server|app|web|listen)_?)?port["']?[ \t]*[=:][ \t]*"""
     r"""["']?(?P<port>\d{4,5})\b""",
@@ -96,8 +101,7 @@ def fixed_address(folder: Path) -> str | None:
     """Return the first address that sources bind to, and where: `0.0.0.0:3000 in src/x.rs:8`."""
     for path in sources(folder):
         for number, line in enumerate((read_text(path) or "").splitlines(), 1):
-            if match := BINDS.search(line):
-                bound = match["address"] or match["constant"] or f"port {match['port']}"
+            if bound := _bound(line):
                 return f"{bound} in {path.relative_to(folder)}:{number}"
     for path in sources(folder, CONFIGURES | {".ini"}):
         text = read_text(path) or "" if "compose" not in path.name else ""
@@ -105,6 +109,15 @@ def fixed_address(folder: Path) -> str | None:
             number = text.count("\n", 0, match.start("port")) + 1
             return f"port {match['port']} in {path.relative_to(folder)}:{number}"
     return None
+
+
+def _bound(line: str) -> str | None:
+    """Return the first address or port that a line binds."""
+    found = (match for pattern in BINDS for match in pattern.finditer(line) if match.lastgroup)
+    first = min(found, key=re.Match.start, default=None)
+    if first is None:
+        return None
+    return first[1] if first.lastgroup == "address" else f"port {first[1]}"
 
 
 SIGNS = re.compile(
