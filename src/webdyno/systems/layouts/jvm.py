@@ -100,11 +100,8 @@ def _jvm_modules(folder: Path, top: _JvmModule) -> Iterator[_JvmModule]:
             names += [name.replace(":", "/") for name in GRADLE_MODULES.findall(included)]
     for name in dict.fromkeys(names):
         if ".." not in name and (module := _jvm_module(folder, name.strip("/"))):
-            yield (
-                module._replace(text="".join((module.text, *of_all)))
-                if _has_main(module)
-                else module
-            )
+            is_program = of_all and _has_main(module)
+            yield module._replace(text=module.text + of_all[0]) if is_program else module
 
 
 def _has_main(module: _JvmModule) -> bool:
