@@ -13,6 +13,7 @@ from itertools import takewhile
 from pathlib import Path
 
 from webdyno.core.registry import command
+from webdyno.core.service import READY_WITHIN_S
 from webdyno.systems.layouts.app import FoundApp, Layout, is_of_interest, sources
 from webdyno.systems.layouts.compiled import find_dotnet, find_elixir, find_go, find_rust
 from webdyno.systems.layouts.databases import with_services
@@ -247,8 +248,8 @@ IDIOMS = {
 """By what sources of a framework name: such a line of its own."""
 ELSEWHERE = "listens on "
 LATE = "give --ready-within"
-USUAL_S, LONGER = 20, 3
-"""How long it may take to start unless an application says so, and how much more is worth a try."""
+LONGER = 3
+"""How many times as long to start is worth a try."""
 MOST_REMEDIES = 6
 BETWEEN = re.compile(r"&&|\|\||[;|]")
 QUOTED = re.compile(r"'[^']*'|\"[^\"]*\"")
@@ -323,7 +324,7 @@ def remedies(output: str, app: FoundApp, folder: Path) -> Iterator[str]:
     yield from list(dict.fromkeys(by_words))[:MOST_REMEDIES]
     inside = folder / app.dir
     if LATE in output and ELSEWHERE not in output:
-        longer = LONGER * (app.ready_within_s or USUAL_S)
+        longer = f"{LONGER * (app.ready_within_s or READY_WITHIN_S):g}"
         writes = f"{command('init', '--no-try')} writes the file"
         yield f"ready_within = {longer} below [app] gives it longer; {writes}"
     if ELSEWHERE in output and app.start:
