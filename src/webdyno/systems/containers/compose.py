@@ -1,7 +1,6 @@
 """Compose files (compose-spec.io): their services, and how each is run as a container."""
 
 import os
-import re
 import shlex
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -14,6 +13,7 @@ from webdyno.config.reading import build, nearest, shown_value
 from webdyno.core.errors import UserError
 from webdyno.core.format import scalar
 from webdyno.systems.containers.compose_file import (
+    NAME,
     SEVERAL,
     ComposeProject,
     askable,
@@ -60,7 +60,6 @@ BUILD = {"context", "dockerfile", "args", "target"}
 Scalar = str | bool | int | float
 Words = str | list[Scalar] | None
 Several = Scalar | list[Scalar] | dict[str, Scalar] | None
-_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]*")
 
 
 class _BuildForm(BaseModel):
@@ -141,7 +140,7 @@ def compose_services(
     file, services = files[0], project.services(front_name)
     for name, service in services.items():
         where = f"{place}: {file}: services.{name}"
-        if not _NAME.fullmatch(name) or not is_table(service):
+        if not NAME.fullmatch(name) or not is_table(service):
             raise UserError(f"{where} is no service")
         if "image" not in service and "build" not in service:
             raise UserError(f"{where} has neither image nor build")

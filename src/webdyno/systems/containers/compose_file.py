@@ -23,6 +23,8 @@ OVERRIDES = (
     *("docker-compose.override.yaml", "docker-compose.override.yml"),
 )
 PROFILES = "COMPOSE_PROFILES"
+NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]*")
+"""Of a service or a volume."""
 SEVERAL = ","
 """Between the names of files that are merged."""
 _VARIABLE = re.compile(

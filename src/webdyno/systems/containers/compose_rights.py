@@ -7,7 +7,7 @@ from pathlib import Path, PurePosixPath
 from typing import Any
 
 from webdyno.core.errors import UserError
-from webdyno.systems.containers.compose_file import ComposeProject
+from webdyno.systems.containers.compose_file import NAME, ComposeProject
 from webdyno.systems.tables import is_table, long_form, several, table
 
 USUAL_CAPABILITIES = re.compile(
@@ -25,7 +25,6 @@ ELSEWHERE = re.compile(
 RESTRICTING = re.compile(r"no-new-privileges([:=]true)?")
 MOUNTED = {"secrets": "/run/secrets/", "configs": "/"}
 """Kinds of files that services name, and where they have them."""
-_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]*")
 _MOUNT = re.compile(
     r"--(?:tmpfs=|volume=(?:(?P<source>[^:]*):)?)(?P<target>/[^:]*)(?::(?P<options>.*))?"
 )
@@ -58,7 +57,7 @@ def rights_of(services: Mapping[str, Any], project: ComposeProject, top: Path) -
 def _files_of(service: Mapping[str, Any], project: ComposeProject) -> Iterator[tuple[str, str]]:
     """Yield the files and folders of this machine that a service is given, by key."""
     for volume in service.get("volumes") or ():
-        if (source := _source(volume)) and not _NAME.fullmatch(source):
+        if (source := _source(volume)) and not NAME.fullmatch(source):
             yield "volumes", source
     for kind in MOUNTED:
         for entry in service.get(kind) or ():

@@ -13,11 +13,7 @@ from webdyno.core.text import SECRET
 from webdyno.host.users import stranger_of
 from webdyno.systems.command import variables_of_services
 from webdyno.systems.containers.choice import engine_for
-from webdyno.systems.containers.compose import (
-    ComposeService,
-    compose_files,
-    compose_services,
-)
+from webdyno.systems.containers.compose import ComposeService, compose_files, compose_services
 from webdyno.systems.containers.compose_rights import ELSEWHERE
 from webdyno.systems.containers.engine import SCRIPT, Build, Container, Engine, variables_file
 from webdyno.systems.repository import Repository
