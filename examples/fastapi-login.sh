@@ -5,7 +5,7 @@ set -eu
 . "$(dirname -- "$0")/revisions.sh"
 begin "${1-}" fastapi-login-app
 
-mkdir -p app/templates alembic/versions scripts
+mkdir -p app/templates alembic/versions
 cat >requirements.txt <<'EOF'
 alembic==1.17.2
 bcrypt==5.0.0
@@ -237,7 +237,6 @@ def main() -> None:
 if __name__ == "__main__":
     main()
 EOF
-rmdir scripts
 printf '%s\n' .venv/ __pycache__/ .env >.gitignore
 echo "Tickets, behind a login: python -m app.seed makes ann@example.org, whose password is pages." >README.md
 revision start "A help desk"

@@ -4,7 +4,7 @@ set -eu
 . "$(dirname -- "$0")/revisions.sh"
 begin "${1-}" laravel-app
 
-mkdir -p app/Http/Controllers app/Models bootstrap/cache config database/migrations \
+mkdir -p app/Http/Controllers app/Models bootstrap/cache database/migrations \
     database/seeders public routes storage/framework/cache storage/framework/sessions \
     storage/framework/views storage/logs
 for folder in bootstrap/cache storage/framework/cache storage/framework/sessions \
@@ -174,7 +174,6 @@ class DatabaseSeeder extends Seeder
     }
 }
 EOF
-rmdir config
 printf '%s\n' vendor/ .env >.gitignore
 echo "A small shop: /api/items." >README.md
 revision start "A small shop"
