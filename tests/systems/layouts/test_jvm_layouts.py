@@ -1,0 +1,123 @@
+"""Layouts of the JVM: Maven and Gradle, Spring Boot, Quarkus and Ktor."""
+
+from pathlib import Path
+
+import pytest
+
+from systems.layouts.laid_out import Case, check
+
+SPRING = "<groupId>org.springframework.boot</groupId>"
+MAVEN = "--quiet --batch-mode -DskipTests"
+
+CASES = {
+    "Spring Boot with Maven's wrapper": Case(
+        {
+            "mvnw": "",
+            "pom.xml": "<project><parent><artifactId>x</artifactId><version>3</version></parent>"
+            f"{SPRING}<artifactId>shop</artifactId><version>1.0</version></project>",
+        },
+        "java -jar target/shop-1.0.jar --server.address=127.0.0.1 --server.port=$PORT",
+        f"sh ./mvnw {MAVEN} package",
+        says=("a JVM gets faster for many seconds", "mvnw builds it"),
+    ),
+    "a war of Spring Boot in a module of Maven": Case(
+        {
+            "pom.xml": f"<packaging>pom</packaging>{SPRING}"
+            "<module>lib</module><module>web</module>",
+            "lib/pom.xml": SPRING,
+            "web/pom.xml": f"{SPRING}<packaging>war</packaging>"
+            "<build>spring-boot-maven-plugin<finalName>shop</finalName></build>",
+        },
+        "java -jar web/target/shop.war --server.address=127.0.0.1 --server.port=$PORT",
+        f"mvn {MAVEN} --projects web --also-make package",
+    ),
+    "Spring Boot with Gradle's wrapper": Case(
+        {
+            "gradlew": "",
+            "settings.gradle": "rootProject.name = 'shop'",
+            "build.gradle": "id 'org.springframework.boot' version '3'\nversion = '1.0'\n",
+        },
+        "java -jar build/libs/shop-1.0.jar --server.address=127.0.0.1 --server.port=$PORT",
+        "sh ./gradlew --quiet --no-daemon bootJar",
+    ),
+    "Spring Boot whose configuration names a database": Case(
+        {
+            "pom.xml": f"<project>{SPRING}<artifactId>shop</artifactId><version>1</version>",
+            "src/main/resources/application.yml": "url: jdbc:mysql://localhost/shop\n",
+            "src/main/resources/application-dev.yml": "url: jdbc:h2:mem\n",
+        },
+        "SPRING_DATASOURCE_URL=jdbc:mysql://$DB_HOST:$DB_PORT/$DB_NAME "
+        "SPRING_DATASOURCE_USERNAME=$DB_USER SPRING_DATASOURCE_PASSWORD=$DB_PASSWORD "
+        "java -jar target/shop-1.jar --server.address=127.0.0.1 --server.port=$PORT",
+        f"mvn {MAVEN} package",
+        says=("its configuration names mariadb",),
+        others={"services": {"db": "mariadb"}},
+    ),
+    "Spring Boot whose database is in memory, but for a profile": Case(
+        {
+            "pom.xml": f"<project>{SPRING}<artifactId>shop</artifactId><version>1</version>",
+            "src/main/resources/application.properties": "database=h2\n",
+            "src/main/resources/application-mysql.properties": "url=jdbc:mysql://localhost/x\n",
+        },
+        "java -jar target/shop-1.jar --server.address=127.0.0.1 --server.port=$PORT",
+        f"mvn {MAVEN} package",
+        others={"services": {}},
+    ),
+    "Quarkus with a database": Case(
+        {
+            "build.gradle": "io.quarkus",
+            "src/main/resources/application.properties": "quarkus.datasource.db-kind=postgresql\n",
+        },
+        "QUARKUS_DATASOURCE_JDBC_URL=jdbc:postgresql://$DB_HOST:$DB_PORT/$DB_NAME "
+        "QUARKUS_DATASOURCE_USERNAME=$DB_USER QUARKUS_DATASOURCE_PASSWORD=$DB_PASSWORD "
+        "java -Dquarkus.http.host=127.0.0.1 -Dquarkus.http.port=$PORT -jar "
+        "build/quarkus-app/quarkus-run.jar",
+        "gradle --quiet --no-daemon quarkusBuild",
+        others={"services": {"db": "postgresql"}},
+    ),
+    "Quarkus with Gradle": Case(
+        {"build.gradle.kts": 'plugins { id("io.quarkus") }\n'},
+        "java -Dquarkus.http.host=127.0.0.1 -Dquarkus.http.port=$PORT -jar "
+        "build/quarkus-app/quarkus-run.jar",
+        "gradle --quiet --no-daemon quarkusBuild",
+    ),
+    "Ktor": Case(
+        {"build.gradle.kts": "io.ktor\n", "settings.gradle.kts": 'rootProject.name = "shop"'},
+        "build/install/shop/bin/shop",
+        "gradle --quiet --no-daemon installDist",
+        says=("nothing here mentions PORT",),
+    ),
+    "Spring Boot whose database only its mapper names, with Redis": Case(
+        {
+            "pom.xml": "<artifactId>shop</artifactId><version>1</version><packaging>jar</packaging>"
+            "<dependencies>spring-boot-starter-data-redis</dependencies>",
+            "src/main/resources/application.yaml": "spring:\n  jpa:\n    database: postgresql\n",
+        },
+        "SPRING_REDIS_HOST=$CACHE_HOST SPRING_REDIS_PORT=$CACHE_PORT "
+        "SPRING_REDIS_PASSWORD=$CACHE_PASSWORD SPRING_DATA_REDIS_HOST=$CACHE_HOST "
+        "SPRING_DATA_REDIS_PORT=$CACHE_PORT SPRING_DATA_REDIS_PASSWORD=$CACHE_PASSWORD "
+        "SPRING_DATASOURCE_URL=jdbc:postgresql://$DB_HOST:$DB_PORT/$DB_NAME "
+        "SPRING_DATASOURCE_USERNAME=$DB_USER SPRING_DATASOURCE_PASSWORD=$DB_PASSWORD "
+        "java -jar target/shop-1.jar --server.address=127.0.0.1 --server.port=$PORT",
+        "mvn --quiet --batch-mode -DskipTests package",
+        others={"services": {"db": "postgresql", "cache": "redis"}},
+    ),
+    "Gradle whose file makes a program of each module that has a main class": Case(
+        {
+            "gradlew": "",
+            "settings.gradle": "rootProject.name = 'chat'\ninclude 'core:web', 'core:data'\n",
+            "build.gradle": "plugins { id 'org.springframework.boot' version '3' }\n"
+            "subprojects {\n  apply plugin: 'org.springframework.boot'\n}\n",
+            "core/web/build.gradle": "",
+            "core/web/src/main/java/Web.java": "@SpringBootApplication\nclass Web {}",
+            "core/data/build.gradle": "",
+        },
+        "java -jar core/web/build/libs/*.jar --server.address=127.0.0.1 --server.port=$PORT",
+        "sh ./gradlew --quiet --no-daemon :core:web:bootJar",
+    ),
+}
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_a_layout_is_known(tmp_path: Path, name: str) -> None:
+    check(tmp_path, CASES[name])
