@@ -14,6 +14,7 @@ from webdyno.systems import layouts
 from webdyno.systems.conf import nginx_read
 from webdyno.systems.containers.compose_file import read_compose, variables_of
 from webdyno.systems.layouts import (
+    databases,
     dockerfile,
     jvm,
     logins,
@@ -88,6 +89,18 @@ def test_sources_whose_classes_and_calls_never_end(
     (tmp_path / file).write_text(begins + text * (MANY // len(text)) + "'")
     routes_of_sources(tmp_path)
     assert fixed_address(tmp_path) is None
+
+
+@pytest.mark.parametrize("text", ["sqlx ", 'sqlx"po', "diesel"])
+def test_packages_of_no_database(text: str) -> None:
+    for driver in databases.DRIVERS.values():
+        assert not driver.search(text * MANY)
+
+
+def test_a_procfile_of_blanks() -> None:
+    assert layouts.PROCFILE_LINE.findall("web: x" + "\t" * MANY + "y\t\r\n") == [
+        ("web", "x" + "\t" * MANY + "y")
+    ]
 
 
 def test_images_of_one_word() -> None:

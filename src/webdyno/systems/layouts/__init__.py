@@ -47,7 +47,7 @@ from webdyno.systems.layouts.variables import (
 )
 from webdyno.systems.tables import read_text
 
-PROCFILE_LINE = re.compile(r"^([\w-]+):[ \t]*(\S.*?)[ \t\r]*$", re.MULTILINE)
+PROCFILE_LINE = re.compile(r"^([\w-]+):[ \t]*(\S(?:.*[^ \t\r\n])?)[ \t\r]*$", re.MULTILINE)
 THRUSTER = re.compile(r"\bthrust(?:er)?\b")
 THRUSTER_OFFSET = 32_768
 """To a port that nobody has: webdyno's own are below that."""

@@ -26,7 +26,8 @@ UNBUILT = re.compile(r"^//go:build (?!.*(?:linux|unix|!))", re.MULTILINE)
 DRIVERS = {
     "postgresql": re.compile(
         r"psycopg|asyncpg|['\"](?:pg|postgres)['\"]|lib/pq|jackc/pgx|tokio-postgres|:postgrex"
-        r"|sqlx[^\n]*postgres|sqlx[^\]]*\"postgres\"|diesel[^\n]*postgres|\"postgresql\""
+        r"|sqlx[^\n]{0,500}postgres|sqlx[^\]]{0,500}\"postgres\"|diesel[^\n]{0,500}postgres"
+        r"|\"postgresql\""
         r"|gorm\.io/driver/postgres"
     ),
     "mariadb": re.compile(
