@@ -55,7 +55,7 @@ def test_variables_of_variables(tmp_path: Path) -> None:
     assert variables_of(file, "here", {}) == {"A": "3", "B": "12"}
 
 
-@pytest.mark.parametrize("text", ["\n", " ", "CMD x ", "path(", "@app.cli.command(\n"])
+@pytest.mark.parametrize("text", ["\n", " ", "CMD x ", "path(", "fastapi[", "@app.cli.command(\n"])
 def test_sources_of_one_thing(text: str) -> None:
     source = text * (MANY // len(text)) + "y"
     read = (dockerfile, jvm, logins, settings, start_scripts)

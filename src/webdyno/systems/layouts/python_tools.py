@@ -37,7 +37,7 @@ REQUIREMENTS = (
     *("requirements.txt", "requirements/base.txt", "requirements/requirements.txt"),
 )
 """Those for production first."""
-WITH_SERVER = re.compile(r"fastapi(?:-slim)?\s*\[[^\]]*(?:standard|all)", re.IGNORECASE)
+WITH_SERVER = re.compile(r"fastapi(?:-slim)?\s*\[[^\[\]]*(?:standard|all)", re.IGNORECASE)
 NAME = re.compile(r"\s*([A-Za-z0-9][\w.-]*)")
 LOCKED = re.compile(r'^name = "([\w.-]+)"', re.MULTILINE)
 MOST_INCLUDED = 10

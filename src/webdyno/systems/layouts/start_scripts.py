@@ -45,8 +45,10 @@ IS_OF_SHELL = re.compile(
 )
 """Lines that stand in a condition, or need what the script has made before."""
 WORKERS = re.compile(
-    r"\b(?:gunicorn|uvicorn|fastapi|hypercorn|granian)\b.*?(?:\s-w|--workers)[ =](?P<number>\d+)\b"
+    r"\b(?:gunicorn|uvicorn|fastapi|hypercorn|granian)\b"
+    r"(?:.*?(?:\s-w|--workers)[ =](?P<number>\d+)\b|.*)"
 )
+"""Where none are given the line's rest is matched, which isn't searched again then."""
 TAKES_WORKERS = re.compile(r"/(?:gunicorn|uvicorn|hypercorn|granian) ")
 
 
@@ -71,10 +73,11 @@ def with_start_scripts(app: FoundApp, folder: Path) -> FoundApp:
     if seeds and not SEEDS.search(known):
         app = replace(app, setup=" && ".join(filter(None, (app.setup, *seeds))))
         notes.append(f"{by} fills its tables by {', '.join(seeds)}")
-    workers = WORKERS.search(text)
+    given = (match["number"] for match in WORKERS.finditer(text))
+    workers = next(filter(None, given), None)
     if workers and TAKES_WORKERS.search(start) and "workers" not in start:
-        app = replace(app, start=f"{start} --workers {workers['number']}")
-        notes.append(f"{by} starts {workers['number']} workers")
+        app = replace(app, start=f"{start} --workers {workers}")
+        notes.append(f"{by} starts {workers} workers")
     return replace(app, notes=(*app.notes, *notes))
 
 
