@@ -11,6 +11,7 @@ import pytest
 
 from builders import SimulatedVariant, simulated_run
 from e2e.commands import webdyno_here
+from launch.answering import OF_A_CATALOGUE, STATEFUL, Terminal, caller, own
 from webdyno.config import Catalogue, CommandLine, Draft
 from webdyno.config.catalogue import (
     BUILT_IN,
@@ -20,17 +21,12 @@ from webdyno.config.catalogue import (
 )
 from webdyno.config.reading import TomlFile
 from webdyno.core.errors import Exit, OperationError, UserError
-from webdyno.core.experiment import Experiment, State
-from webdyno.core.request import WrittenRequest
+from webdyno.core.experiment import State
 from webdyno.core.service import Need, Own
-from webdyno.core.session import Values
 from webdyno.core.stack import Stack
 from webdyno.interfaces.cli import run_command_line
-from webdyno.interfaces.cli.flags import RunFlags
-from webdyno.interfaces.cli.progress import at_terminal
 from webdyno.launch import agreements
 from webdyno.launch.arrangement import checked_with_own, one_system
-from webdyno.launch.caller import Caller
 from webdyno.launch.consent import (
     agree_to_catalogues,
     agree_to_foreign,
@@ -38,56 +34,7 @@ from webdyno.launch.consent import (
     agree_to_secrets,
     provide,
 )
-from webdyno.launch.sending import agree_to_sending, project_around
 from webdyno.measure.folder import RunFolder
-from webdyno.measure.repeat import keep_for_repeating, kept_catalogue
-
-SERVICE = """
-title = "Mine"
-protocol = "http"
-check = ["sh", "-c", "echo checking"]
-start = ["{{ needs.binary }}", "--foreground"]
-needs.binary = { command = ["sh"], apt = "dash" }
-version = { command = ["sh", "-v"], pattern = "(.*)" }
-"""
-STACK = 'title = "t"\nserves = ["static"]\nfront = "m"\n[services.m]\nservice = "mine"\n'
-
-
-class Terminal:
-    """Standard input, with or without somebody who answers."""
-
-    def __init__(self, answer: str | None) -> None:
-        self.answer = answer
-
-    def isatty(self) -> bool:
-        """Whether somebody is there."""
-        return self.answer is not None
-
-    def readline(self) -> str:
-        """What is typed."""
-        return f"{self.answer}\n"
-
-
-@pytest.fixture
-def answers(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> pytest.MonkeyPatch:
-    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
-    monkeypatch.setattr(sys, "stdin", Terminal(None))
-    return monkeypatch
-
-
-def caller(*, yes: bool = False) -> Caller:
-    return at_terminal(RunFlags(yes=yes))
-
-
-def own(folder: Path, **changes: str) -> Catalogue:
-    text = SERVICE
-    for old, new in changes.items():
-        text = text.replace(old, new)
-    for name, content in (("services/mine/service", text), ("stacks/mine/stack", STACK)):
-        path = folder / f"{name}.toml"
-        path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_text(content)
-    return Catalogue.load([folder])
 
 
 def agree(catalogue: Catalogue, *, yes: bool = False) -> None:
@@ -147,73 +94,6 @@ def test_commands_around_rounds_of_a_run_are_asked_for(tmp_path: Path) -> None:
     assert not (tmp_path / "before-round-ran").exists()
 
 
-@pytest.mark.usefixtures("answers")
-@pytest.mark.parametrize("command", ["resume", "explain"])
-def test_what_a_run_has_sent_of_yours_is_asked_for(tmp_path: Path, command: str) -> None:
-    """Who made the folder named it, and the servers that it goes to."""
-    run = simulated_run({"nginx": SimulatedVariant(), "apache-event": SimulatedVariant()}, rounds=1)
-    (tmp_path / "rows.csv").write_text("name\nann\n")
-    rows = f"{tmp_path}{'/.' * 100}/rows.csv"
-    experiment = run.head.experiment.model_copy(
-        update={
-            "values": {"k": Values(file=rows)},
-            "login": [WrittenRequest(path="/", headers={"X": "${env:HOME} ${env:USER}"})],
-        }
-    )
-    head = run.head.model_copy(update={"experiment": experiment})
-    RunFolder.create(tmp_path / "theirs", head).close()
-    done = webdyno_here(command, "theirs", folder=tmp_path)
-    assert done.returncode == Exit.USER_ERROR
-    for reported in ("/./rows.csv is a", "${env:HOME} is a", "${env:USER} is a", "add --yes"):
-        assert reported in done.stderr
-
-
-@pytest.mark.usefixtures("answers")
-def test_what_is_sent_is_agreed_to_for_each_stack(tmp_path: Path) -> None:
-    """Rows that your own server gets are no other one's; a run of yours goes on unasked."""
-    (tmp_path / "rows.csv").write_text("name\nann\n")
-    file = tmp_path / "experiment.toml"
-    catalogue = own(tmp_path / "mine")
-    sending = '[values.k]\nfile = "rows.csv"\neach = "turn"\n'
-
-    def asked(system: str) -> Experiment:
-        file.write_text(STATEFUL.replace("nginx", system) + sending)
-        return Draft.of(TomlFile(file), []).check(catalogue)
-
-    with pytest.raises(UserError, match=r"servers will be sent:\n  file = .*rows\.csv is a file"):
-        agree_to_sending(asked("nginx"), catalogue, caller())
-    asked("nginx")
-    checked_with_own(Draft.of(TomlFile(file), []), catalogue, tmp_path, caller())
-    agreements._AGREED.clear()  # as in another process
-    agree_to_sending(asked("nginx"), catalogue, caller())
-    with pytest.raises(UserError, match=r"rows\.csv is a file of yours\nto mine"):
-        agree_to_sending(asked("mine"), catalogue, caller())
-    agree_to_sending(asked("mine"), catalogue, caller(yes=True))
-    agree_to_sending(asked("mine"), catalogue, caller())
-    with pytest.raises(UserError, match="to mine"):
-        agree_to_sending(asked("mine"), own(tmp_path / "mine", checking="another"), caller())
-
-
-@pytest.mark.usefixtures("answers")
-def test_a_run_of_yours_goes_on_with_what_you_have_sent(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setenv("TOKEN", "a-token-of-mine")
-    system = {"stack": "cmd:./server", "environment": {"KEY": "${env:TOKEN}"}}
-    load = {"paths": ["/"], "headers": {"X": "${env:TOKEN}"}}
-    variants = {"a": system, "b": {"stack": "cmd:./other"}}
-    written = {"title": "t", "question": "q?", "variants": variants, "load": load}
-    draft = Draft.of(CommandLine(written, {}), [])
-    experiment, joined = checked_with_own(draft, Catalogue.load(), tmp_path, caller())
-    (run := tmp_path / "run").mkdir()
-    keep_for_repeating(run, experiment, joined)
-    agreements._AGREED.clear()  # as in another process
-    agree_to_sending(experiment, kept_catalogue(run), caller())
-    other = experiment.replace(load=experiment.load.replace(headers={"X": "${env:HOME}"}))
-    with pytest.raises(UserError, match="HOME"):
-        agree_to_sending(other, kept_catalogue(run), caller())
-
-
 @pytest.mark.timeout(60)
 @pytest.mark.usefixtures("answers")
 def test_a_pipe_in_the_catalogue_of_a_run_is_refused_and_not_waited_for(tmp_path: Path) -> None:
@@ -225,19 +105,6 @@ def test_a_pipe_in_the_catalogue_of_a_run_is_refused_and_not_waited_for(tmp_path
     done = webdyno_here("resume", "theirs", folder=tmp_path)
     assert done.returncode == Exit.USER_ERROR
     assert "stack.toml is no file and no folder" in done.stderr
-
-
-STATEFUL = """
-title = "Mine"
-question = "Which?"
-site = "static"
-[variants.a]
-stack = "nginx"
-[variants.b]
-stack = "apache-event"
-[state]
-before_round = ["true"]
-"""
 
 
 @pytest.mark.usefixtures("answers")
@@ -256,19 +123,6 @@ def test_what_an_experiment_of_one_s_own_runs_is_known_and_what_a_run_kept_is_no
             agree_to_foreign(parts, caller())
         agree_to_foreign(parts, caller(yes=True))
     agree_to_foreign(parts, caller())
-
-
-OF_A_CATALOGUE = """
-title = "t"
-question = "q?"
-site = "own"
-state.before_round = ["touch state"]
-load.paths = ["/"]
-[variants.a]
-stack = "{system}"
-[variants.b]
-stack = "cmd:touch ran"
-"""
 
 
 @pytest.mark.usefixtures("answers")
@@ -304,32 +158,6 @@ def test_an_experiment_of_a_catalogue_runs_nothing_unasked(
     experiment, joined = checked_with_own(draft, Catalogue.load(), file.parent, caller())
     parts = foreign_parts([joined.stack(experiment.variants["a"].stack)], [])
     agree_to_foreign(parts, caller())  # a file that you name yourself
-
-
-@pytest.mark.usefixtures("answers")
-def test_an_experiment_of_a_copied_run_builds_and_sends_nothing_unasked(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    """As docs/reference/run-folder.md has it; whoever began the run wrote its file."""
-    monkeypatch.chdir(tmp_path)
-    (tmp_path / "copy/catalog/stacks").mkdir(parents=True)
-    (tmp_path / "copy/rows").write_text("x")
-    for system, more, said in (
-        ("rev:HEAD", "", "built before you are asked"),
-        ("nginx", 'login = [{path = "/", method = "POST", body_file = "rows"}]', "a file of yours"),
-        ("nginx", 'load.headers.X = "${env:HOME}"', "is a variable of your environment"),
-    ):
-        written = OF_A_CATALOGUE.format(system=system).replace("cmd:touch ran", system)
-        written = f"{more}{written}".replace('site = "own"', 'site = "static"')
-        (tmp_path / "copy/experiment.toml").write_text(written)
-        words = ["run", "copy/experiment.toml", "--catalog", "copy/catalog", "--full", "-o", "out"]
-        assert run_command_line(words) == Exit.USER_ERROR
-        assert said in capsys.readouterr().err
-    draft = Draft.of(TomlFile(tmp_path / "copy/experiment.toml"), [])
-    place = tmp_path / "copy"
-    with pytest.raises(UserError, match=r"servers will be sent:\n  \$\{env:HOME\} is a variable"):
-        checked_with_own(draft, Catalogue.load(), place, caller())
-    assert checked_with_own(draft, Catalogue.load(), place, caller(yes=True))
 
 
 @pytest.mark.parametrize("answer", ["y", "n"])
@@ -540,15 +368,3 @@ def test_a_yes_holds_for_the_user_who_was_named(
     os.chown(theirs, 12346, 12346)
     with pytest.raises(OperationError, match="belongs to user 12346, and belonged to user 12345"):
         agree_to_foreign([part(12345)], caller())
-
-
-@pytest.mark.parametrize(
-    "sends",
-    ['[[requests]]\npath = "/"\nbody_file = "id_rsa"', '[load.headers]\nCookie = "${env:COOKIE}"'],
-)
-def test_who_may_run_nothing_has_nothing_of_a_project_sent(tmp_path: Path, sends: str) -> None:
-    """As an agent's tools, in a repository whose author chose the names."""
-    (tmp_path / "webdyno.toml").write_text(f'[app]\nstart = "./s --f ${{env:X}}"\n{sends}\n')
-    assert project_around(tmp_path, caller())
-    with pytest.raises(UserError, match=r"which whoever started these tools has not allowed"):
-        project_around(tmp_path, replace(caller(), allows_commands=False))
