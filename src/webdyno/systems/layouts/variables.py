@@ -113,8 +113,8 @@ def fixed_address(folder: Path) -> str | None:
 
 def _bound(line: str) -> str | None:
     """Return the first address or port that a line binds."""
-    found = (match for pattern in BINDS for match in pattern.finditer(line) if match.lastgroup)
-    first = min(found, key=re.Match.start, default=None)
+    bindings = (match for pattern in BINDS for match in pattern.finditer(line) if match.lastgroup)
+    first = min(bindings, key=re.Match.start, default=None)
     if first is None:
         return None
     return first[1] if first.lastgroup == "address" else f"port {first[1]}"
