@@ -22,10 +22,8 @@ from webdyno.systems.layouts import (
     python,
     python_tools,
     settings,
-    start_scripts,
 )
-from webdyno.systems.layouts.routes import routes_of_openapi
-from webdyno.systems.layouts.source_routes import routes_of_sources
+from webdyno.systems.layouts.routes import routes_of_openapi, routes_of_sources
 from webdyno.systems.layouts.variables import fixed_address
 
 MANY = 200_000
@@ -58,7 +56,7 @@ def test_variables_of_variables(tmp_path: Path) -> None:
 @pytest.mark.parametrize("text", ["\n", " ", "CMD x ", "path(", "fastapi[", "@app.cli.command(\n"])
 def test_sources_of_one_thing(text: str) -> None:
     source = text * (MANY // len(text)) + "y"
-    read = (dockerfile, jvm, logins, settings, start_scripts)
+    read = (dockerfile, jvm, logins, settings)
     for module in (php_and_ruby, python, layouts, python_tools, *read):
         for pattern in vars(module).values():
             if isinstance(pattern, re.Pattern):

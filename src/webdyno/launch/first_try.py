@@ -42,11 +42,13 @@ from webdyno.systems.layouts.routes import (
     NEEDS_LOGIN,
     SERVED,
     SOURCES,
+    Route,
     known_routes,
     links_of,
+    prefixes_of_sources,
     routes_of_openapi,
+    routes_of_sources,
 )
-from webdyno.systems.layouts.source_routes import Route, prefixes_of_sources, routes_of_sources
 from webdyno.systems.repository import WORKING_TREE, Repository
 from webdyno.systems.revision import Recipe, build_revision, folder_inside_of
 from webdyno.systems.target import users_environment

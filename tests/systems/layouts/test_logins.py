@@ -12,7 +12,7 @@ from systems.layouts.laid_out import laid_out
 from webdyno.systems.layouts import find_app
 from webdyno.systems.layouts.app import FoundApp, project_text
 from webdyno.systems.layouts.logins import is_login, login_by_form, login_by_json, login_by_openapi
-from webdyno.systems.layouts.source_routes import routes_of_sources
+from webdyno.systems.layouts.routes import routes_of_sources
 
 DJANGO = """
 <form action="/search"><input name="q"></form>

@@ -13,9 +13,10 @@ from webdyno.systems.layouts.app import FoundApp
 from webdyno.systems.layouts.routes import (
     known_routes,
     links_of,
+    prefixes_of_sources,
     routes_of_openapi,
+    routes_of_sources,
 )
-from webdyno.systems.layouts.source_routes import prefixes_of_sources, routes_of_sources
 
 SOURCES = {
     "app.py": '@app.get("/items/{item_id}")\n@app.route("/u/<int:n>")\n@app.post("/items")\n',

@@ -18,7 +18,12 @@ from webdyno.systems.layouts.app import FoundApp, Layout, is_of_interest, source
 from webdyno.systems.layouts.compiled import find_dotnet, find_elixir, find_go, find_rust
 from webdyno.systems.layouts.databases import with_services
 from webdyno.systems.layouts.deno import find_deno
-from webdyno.systems.layouts.dockerfile import find_compose, find_dockerfile
+from webdyno.systems.layouts.dockerfile import (
+    MIGRATES,
+    find_compose,
+    find_dockerfile,
+    with_start_scripts,
+)
 from webdyno.systems.layouts.jvm import find_jvm
 from webdyno.systems.layouts.node import (
     called_by,
@@ -35,9 +40,7 @@ from webdyno.systems.layouts.php_and_ruby import (
     rails_doubts,
 )
 from webdyno.systems.layouts.python import find_python, in_venv
-from webdyno.systems.layouts.python_tools import installing, with_its_python
-from webdyno.systems.layouts.server_files import with_own_files
-from webdyno.systems.layouts.start_scripts import MIGRATES, with_start_scripts
+from webdyno.systems.layouts.python_tools import installing, with_gunicorn_inside, with_its_python
 from webdyno.systems.layouts.variables import (
     fixed_address,
     given_port,
@@ -293,7 +296,7 @@ def _best_in(folder: Path) -> FoundApp | None:
 def _with_variables(app: FoundApp, folder: Path) -> FoundApp:
     """Add what holds for every layout: its port, the databases behind it, and its secrets."""
     choices = {name: _with_variables(choice, folder) for name, choice in app.choices.items()}
-    started = with_start_scripts(with_port(with_own_files(app, folder), folder), folder)
+    started = with_start_scripts(with_port(with_gunicorn_inside(app, folder), folder), folder)
     started = with_its_python(started, folder)
     whole = with_values_for_secrets(with_services(started, folder), folder)
     whole = with_no_rate_limit(whole, folder)
