@@ -34,8 +34,8 @@ signal.signal(signal.SIGINT, signal.default_int_handler)
 def nothing_of_other_tests() -> None:
     """Have a process know no secrets, and nothing agreed to: both stay known to it."""
     SECRETS.forget()
-    if agreements := sys.modules.get("webdyno.launch.agreements"):
-        agreements._AGREED.clear()
+    if caller := sys.modules.get("webdyno.launch.caller"):
+        caller._AGREED.clear()
 
 
 @pytest.fixture

@@ -29,7 +29,7 @@ SCHEMAS = HOME / "loadgen/schema"
 CLASSES = {"LoadOrder": LoadOrder, "Load": Load, "LoadResult": LoadResult}
 OF_COMMAND = {"--fail-if"}
 """Flags of `load` that aren't the load's."""
-OF_OTHERS = {"interfaces/cli/habits.py", "config/traffic.py", "core/migration.py"}
+OF_OTHERS = {"interfaces/cli/__init__.py", "config/traffic.py", "core/migration.py"}
 """Modules that have names of others: flags of curl, what older runs say."""
 
 

@@ -9,8 +9,7 @@ import pytest
 from audit.printed import PRINTED
 from audit.texts import ab, audited, outputs, recorded
 from webdyno.audit import commands
-from webdyno.formats.command_line import CommandLine
-from webdyno.formats.facts import Tool
+from webdyno.formats.facts import CommandLine, Tool
 from webdyno.formats.text import NumberedLine
 from webdyno.formats.tools import readable
 from webdyno.interfaces.cli.audit import audit

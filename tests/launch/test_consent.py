@@ -25,8 +25,8 @@ from webdyno.core.experiment import State
 from webdyno.core.service import Need, Own
 from webdyno.core.stack import Stack
 from webdyno.interfaces.cli import run_command_line
-from webdyno.launch import agreements
 from webdyno.launch.arrangement import checked_with_own, one_system
+from webdyno.launch.caller import _AGREED
 from webdyno.launch.consent import (
     agree_to_catalogues,
     agree_to_foreign,
@@ -302,11 +302,11 @@ def test_commands_of_others_are_asked_about_in_each_process(tmp_path: Path) -> N
     parts = foreign_parts([stack], [])
     agree_to_foreign(parts, caller(yes=True))
     agree_to_foreign(parts, caller())
-    agreements._AGREED.clear()  # as in another process
+    _AGREED.clear()  # as in another process
     with pytest.raises(UserError, match=rf"in {theirs}\)"):
         agree_to_foreign(parts, caller())
     agree_to_own([stack], [], caller())
-    agreements._AGREED.clear()
+    _AGREED.clear()
     agree_to_foreign(parts, caller())
 
 

@@ -15,8 +15,8 @@ from webdyno.core.experiment import Experiment
 from webdyno.core.request import WrittenRequest
 from webdyno.core.session import Values
 from webdyno.interfaces.cli import run_command_line
-from webdyno.launch import agreements
 from webdyno.launch.arrangement import checked_with_own
+from webdyno.launch.caller import _AGREED
 from webdyno.launch.sending import agree_to_sending, project_around
 from webdyno.measure.folder import RunFolder
 from webdyno.measure.repeat import keep_for_repeating, kept_catalogue
@@ -59,7 +59,7 @@ def test_what_is_sent_is_agreed_to_for_each_stack(tmp_path: Path) -> None:
         agree_to_sending(asked("nginx"), catalogue, caller())
     asked("nginx")
     checked_with_own(Draft.of(TomlFile(file), []), catalogue, tmp_path, caller())
-    agreements._AGREED.clear()  # as in another process
+    _AGREED.clear()  # as in another process
     agree_to_sending(asked("nginx"), catalogue, caller())
     with pytest.raises(UserError, match=r"rows\.csv is a file of yours\nto mine"):
         agree_to_sending(asked("mine"), catalogue, caller())
@@ -82,7 +82,7 @@ def test_a_run_of_yours_goes_on_with_what_you_have_sent(
     experiment, joined = checked_with_own(draft, Catalogue.load(), tmp_path, caller())
     (run := tmp_path / "run").mkdir()
     keep_for_repeating(run, experiment, joined)
-    agreements._AGREED.clear()  # as in another process
+    _AGREED.clear()  # as in another process
     agree_to_sending(experiment, kept_catalogue(run), caller())
     other = experiment.replace(load=experiment.load.replace(headers={"X": "${env:HOME}"}))
     with pytest.raises(UserError, match="HOME"):

@@ -10,8 +10,8 @@ from reference.recorded import names, unpacked
 from report.in_terminal import in_terminal
 from webdyno.core.judgement import Verdict
 from webdyno.media.document import Section
-from webdyno.report.advice import next_steps
 from webdyno.report.brief import brief
+from webdyno.report.headlines import next_steps
 from webdyno.report.show import RunView
 from webdyno.report.view import see
 

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from report import comparisons, runs
-from webdyno.report.advice import what_to_do, without_advice
+from webdyno.report.headlines import what_to_do, without_advice
 
 RUN = Path("/runs/a-run")
 

@@ -13,8 +13,8 @@ from report.approved import assert_as_approved
 from report.in_terminal import in_terminal
 from validity.broken import readings_with
 from webdyno.core.records import SlotRecord
-from webdyno.report.advice import next_steps
 from webdyno.report.brief import brief
+from webdyno.report.headlines import next_steps
 
 RUN = Path("runs/2026-03-14-static-hello")
 

@@ -8,8 +8,7 @@ from itertools import takewhile
 from typing import Any
 
 from webdyno.formats import Command, Output
-from webdyno.formats.command_line import CommandLine
-from webdyno.formats.facts import Tool, in_ms
+from webdyno.formats.facts import CommandLine, Tool, in_ms
 from webdyno.formats.text import NumberedLine, url_figures
 from webdyno.formats.tools import tools
 

@@ -1,11 +1,13 @@
 """Whoever has something measured: how they hear of it and are asked, and what they agreed to."""
 
 import logging
-from collections.abc import Callable, Sequence
-from contextlib import AbstractContextManager
+from collections.abc import Callable, Iterable, Sequence
+from contextlib import AbstractContextManager, suppress
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Protocol, Self
 
+from webdyno.core.errors import OperationError
+from webdyno.core.files import append_text, state_folder
 from webdyno.core.format import count, duration, factor_names, latency, level, number, percent
 from webdyno.core.records import LongLookRecord, PilotRecord, RoundRecord, SlotRecord
 from webdyno.core.registry import keyword_of, spell_flag
@@ -191,3 +193,36 @@ def round_name(point: Point, round_number: int) -> str:
     """Return a round's name, of several points by the levels alone: `64, always · round 3`."""
     levels = ", ".join(map(level, point.levels.values()))
     return f"{levels} · round {round_number}" if levels else f"round {round_number}"
+
+
+AGREED_FILE = "agreed-catalogues"
+"""Below the state folder: what was agreed to, in this process or in earlier ones, each a line."""
+_AGREED = set[str]()
+"""In this process."""
+
+
+def agreed() -> set[str]:
+    """Return all that was agreed to."""
+    known = set(_AGREED)
+    with suppress(OSError, RuntimeError):  # RuntimeError: there is no home folder
+        known.update((state_folder() / AGREED_FILE).read_text().splitlines())
+    return known
+
+
+def remember(agreements: Iterable[str]) -> None:
+    """Ask no more about these in this process."""
+    _AGREED.update(agreements)
+
+
+def keep(agreements: Iterable[str], caller: Caller) -> None:
+    """Ask no more about these, later either; where they can't be kept, it will be asked again."""
+    new = [*dict.fromkeys(agreements)]
+    remember(new)
+    if not new:
+        return
+    try:
+        file = state_folder() / AGREED_FILE
+        file.parent.mkdir(parents=True, exist_ok=True)
+        append_text(file, "".join(f"{each}\n" for each in new))
+    except (OSError, OperationError, RuntimeError) as error:
+        caller.notify(f"what you agreed to can't be kept, and will be asked again: {error}")

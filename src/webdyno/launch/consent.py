@@ -14,8 +14,7 @@ from webdyno.core.service import Need, Service
 from webdyno.core.stack import Site, Stack
 from webdyno.core.sweep import plan_points
 from webdyno.core.text import SECRET
-from webdyno.launch.agreements import agreed, keep, remember
-from webdyno.launch.caller import Caller
+from webdyno.launch.caller import Caller, agreed, keep, remember
 
 if TYPE_CHECKING:
     from webdyno.host.users import ServerUser

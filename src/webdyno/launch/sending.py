@@ -18,8 +18,7 @@ from webdyno.core.stack import Stack
 from webdyno.core.sweep import plan_points
 from webdyno.core.text import SECRET
 from webdyno.core.variant import key_parts
-from webdyno.launch.agreements import agreed, keep
-from webdyno.launch.caller import Caller
+from webdyno.launch.caller import Caller, agreed, keep
 from webdyno.launch.consent import NAMED_LETTERS, agree, keyed_texts, not_allowed, own_systems
 
 if TYPE_CHECKING:

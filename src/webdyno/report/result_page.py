@@ -17,7 +17,6 @@ from webdyno.core.run import PAGE_FILE, SUMMARY_FILE
 from webdyno.media import document as doc
 from webdyno.media.drawing import FONT, LIGHT, Mark, marks
 from webdyno.media.page import html, make_again
-from webdyno.report.advice import what_to_do, without_advice
 from webdyno.report.around_rounds import pilot_sections, preflight_of
 from webdyno.report.bar_charts import bar_figure
 from webdyno.report.brief import (
@@ -38,6 +37,7 @@ from webdyno.report.costs import cost_sections, costs, of_endpoints
 from webdyno.report.exports import summary_csv
 from webdyno.report.factor_charts import factor_figures
 from webdyno.report.flame_charts import flame_figure
+from webdyno.report.headlines import what_to_do, without_advice
 from webdyno.report.method_sections import (
     configuration_section,
     environment_section,

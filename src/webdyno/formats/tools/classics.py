@@ -8,8 +8,7 @@ import re
 from collections.abc import Iterator
 
 from webdyno.formats import Output
-from webdyno.formats.command_line import COUNTED, CommandLine
-from webdyno.formats.facts import Facts, Figures, Tool, in_ms, patterns
+from webdyno.formats.facts import COUNTED, CommandLine, Facts, Figures, Tool, in_ms, patterns
 from webdyno.formats.text import NUMBER, NumberedLine, as_float, known
 
 AB_LABELS = {

@@ -5,8 +5,17 @@ ghz's statuses are names such as `OK` and `Unavailable`.
 
 import re
 
-from webdyno.formats.command_line import BODY, COUNTED, CommandLine
-from webdyno.formats.facts import Facts, Figures, Tool, in_bytes, non_2xx, patterns
+from webdyno.formats.facts import (
+    BODY,
+    COUNTED,
+    CommandLine,
+    Facts,
+    Figures,
+    Tool,
+    in_bytes,
+    non_2xx,
+    patterns,
+)
 from webdyno.formats.text import Fields, known
 
 CUT_OFF = "aborted due to deadline"

@@ -3,8 +3,20 @@
 import re
 from collections.abc import Iterable
 
-from webdyno.formats.command_line import BODY, COUNTED, OF_HTTP, TLS, CommandLine
-from webdyno.formats.facts import MOST_ROWS, Facts, Figures, Tool, in_ms, non_2xx, patterns
+from webdyno.formats.facts import (
+    BODY,
+    COUNTED,
+    MOST_ROWS,
+    OF_HTTP,
+    TLS,
+    CommandLine,
+    Facts,
+    Figures,
+    Tool,
+    in_ms,
+    non_2xx,
+    patterns,
+)
 from webdyno.formats.text import Fields, as_count, known, url_figures
 
 

@@ -8,8 +8,16 @@ read from 0.2x to 2.x. Locust prints its tables again and again.
 
 import re
 
-from webdyno.formats.command_line import LENGTH, CommandLine
-from webdyno.formats.facts import Facts, Figures, Tool, in_ms, non_2xx, patterns
+from webdyno.formats.facts import (
+    LENGTH,
+    CommandLine,
+    Facts,
+    Figures,
+    Tool,
+    in_ms,
+    non_2xx,
+    patterns,
+)
 from webdyno.formats.text import Fields, as_count, as_float
 
 _LENGTH = re.compile(r"(\d{1,6}) (hour|minute|second)")

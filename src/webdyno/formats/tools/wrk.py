@@ -4,8 +4,17 @@ autocannon prints boxes, and tables before version 3. wrk2 looks the same as wrk
 rate. rewrk doesn't look at statuses, and its "percentiles" are means of what lies above them.
 """
 
-from webdyno.formats.command_line import BODY, OF_HTTP, CommandLine
-from webdyno.formats.facts import Facts, Figures, Tool, in_ms, non_2xx, patterns
+from webdyno.formats.facts import (
+    BODY,
+    OF_HTTP,
+    CommandLine,
+    Facts,
+    Figures,
+    Tool,
+    in_ms,
+    non_2xx,
+    patterns,
+)
 from webdyno.formats.text import Fields, as_count, as_float, url_figures
 
 PRECISE_THOUSANDS = 50

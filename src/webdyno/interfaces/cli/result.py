@@ -175,8 +175,8 @@ def show_result(
     for the exit code to say so; then comes what the user wants to fail on.
     """
     from webdyno.media.terminal import print_document
-    from webdyno.report.advice import next_steps
     from webdyno.report.brief import brief, in_full
+    from webdyno.report.headlines import next_steps
 
     judged, view = seen or judged_run(folder)
     page = str(folder.path / PAGE_FILE) if report else command("report", folder.path)
