@@ -1,4 +1,4 @@
-"""How a tool's output and its command line are described, and what is collected while lines pass by."""
+"""How a tool's output and command line are described, and what is collected as lines pass by."""
 
 import re
 from collections.abc import Callable, Mapping
