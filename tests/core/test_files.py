@@ -5,8 +5,7 @@ from pathlib import Path
 import pytest
 
 from webdyno.core.errors import OperationError, UserError
-from webdyno.core.files import replacing, write_whole
-from webdyno.core.given import read_named
+from webdyno.core.files import read_named, replacing, write_whole
 from webdyno.core.whose import is_others_to_change, opened
 
 

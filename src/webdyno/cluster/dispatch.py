@@ -32,8 +32,7 @@ from pydantic import ValidationError
 from webdyno.cluster.host import AgentExit, Piece, Runner
 from webdyno.core.errors import OperationError
 from webdyno.core.experiment import Experiment
-from webdyno.core.files import open_here
-from webdyno.core.given import open_given
+from webdyno.core.files import open_given, open_here
 from webdyno.core.records import RECORD
 from webdyno.core.sweep import only_at, plan_points
 from webdyno.evidence.point_data import RunData

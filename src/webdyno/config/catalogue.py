@@ -19,8 +19,7 @@ from webdyno.config.experiment import Draft, Override
 from webdyno.config.reading import MOST_BYTES, TomlFile, build, nearest
 from webdyno.core.errors import UserError
 from webdyno.core.experiment import Experiment, Level, State
-from webdyno.core.files import checked_files, digest_of, everything_below
-from webdyno.core.given import read_own
+from webdyno.core.files import checked_files, digest_of, everything_below, read_own
 from webdyno.core.registry import STACKS, load_extensions
 from webdyno.core.run import EXPERIMENT_FILE
 from webdyno.core.service import Arguments, Need, Service, Version, loads_code

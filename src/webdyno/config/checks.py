@@ -13,6 +13,7 @@ from webdyno.core.experiment import Experiment, Level
 from webdyno.core.load import Load
 from webdyno.core.setting import Setting, SettingValue
 from webdyno.core.stack import Site, Stack
+from webdyno.core.tables import is_table
 from webdyno.core.testbed import TestbedSettings
 from webdyno.core.variant import Variant, changed_data, key_parts, with_key
 from webdyno.load.interface import generator_fault, programs
@@ -83,7 +84,7 @@ def with_value(data: dict[str, Any], key: KeyPath, value: object, flag: str) -> 
     table = data
     for part in key[:-1]:
         table = table.get(str(part), {})
-        if not isinstance(table, dict):
+        if not is_table(table):
             raise UserError(f"{flag}: {part} holds a value, no further keys")
     return check_tables(with_key(data, key, value), lambda _: flag)
 

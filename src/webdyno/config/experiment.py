@@ -13,6 +13,7 @@ from webdyno.core.errors import UserError
 from webdyno.core.experiment import Experiment
 from webdyno.core.stack import Site
 from webdyno.core.sweep import Point
+from webdyno.core.tables import as_list, is_table
 from webdyno.core.variant import key_parts
 
 LONGEST_FLAG = 200
@@ -268,10 +269,9 @@ STREAM_TIMEOUT_S = 60.0
 def _with_time_for_streams(data: dict[str, Any]) -> dict[str, Any]:
     """Give streamed responses more time than others have, where nothing is said of it."""
     load, requests = data.get("load", {}), data.get("requests", [])
-    are_tables = isinstance(load, dict) and isinstance(requests, list)
-    if not are_tables or "timeout_s" in load:
+    if not is_table(load) or "timeout_s" in load:
         return data
-    if not any(isinstance(request, dict) and request.get("events") for request in requests):
+    if not any(request.get("events") for request in filter(is_table, as_list(requests))):
         return data
     return {**data, "load": {**load, "timeout_s": STREAM_TIMEOUT_S}}
 

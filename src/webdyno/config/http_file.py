@@ -15,7 +15,7 @@ from webdyno.config.requests import (
     with_body,
 )
 from webdyno.core.errors import UserError
-from webdyno.core.given import neighbor, read_named
+from webdyno.core.files import neighbor, read_named
 from webdyno.core.request import FORM_TYPE, header
 from webdyno.core.session import PLACE
 

@@ -7,6 +7,7 @@ from typing import Any
 from urllib.parse import parse_qsl, quote_plus
 
 from webdyno.core.request import FORM_TYPE
+from webdyno.core.tables import is_table
 
 _SECRETS = (
     "password passwd passwort passphrase pass pwd secret pin otp totp cvv cvc ssn apikey "
@@ -188,12 +189,12 @@ def _in_json_without(text: str, variable: Variable) -> str | None:
 
 def is_nested(node: object) -> bool:
     """Whether JSON is an object or array."""
-    return isinstance(node, dict | list)
+    return is_table(node) or isinstance(node, list)
 
 
 def map_leaves(node: Any, change: Callable[[str, Any], Any], name: str = "") -> Any:  # noqa: ANN401
     """Return JSON with all of its values changed, each by the name of the field it is in."""
-    if isinstance(node, dict):
+    if is_table(node):
         return {key: map_leaves(inner, change, key) for key, inner in node.items()}
     if isinstance(node, list):
         return [map_leaves(inner, change, name) for inner in node]
@@ -216,7 +217,7 @@ def parsed_json(text: str) -> Any:  # noqa: ANN401 (JSON)
 
 def _children(node: Any) -> Iterable[tuple[str, Any]]:  # noqa: ANN401 (JSON)
     """Return what lies in JSON directly, each with its step in a path."""
-    if isinstance(node, dict):
+    if is_table(node):
         return ((f".{key}", inner) for key, inner in node.items())
     return (
         (f"[{number}]", inner)

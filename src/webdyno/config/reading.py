@@ -14,9 +14,9 @@ import tree_sitter_toml
 from pydantic import BaseModel, TypeAdapter, ValidationError
 
 from webdyno.core.errors import UserError
-from webdyno.core.files import MIB
+from webdyno.core.files import MIB, read_named
 from webdyno.core.format import scalar
-from webdyno.core.given import read_named
+from webdyno.core.tables import as_table, is_table
 
 KeyPath = tuple[str | int, ...]
 PlaceOf = Callable[[KeyPath], str]
@@ -171,7 +171,7 @@ def written_value(text: str, flag: str) -> object:
     if len(table) > 1 or len(values) != 1 or text.rstrip().endswith(","):
         return text
     (value,) = values
-    if isinstance(value, dict):
+    if is_table(value):
         raise UserError(f"{flag}: sets one value; name the key inside the table, KEY.NAME=VALUE")
     return value if isinstance(value, bool | int | float | str | list) else text
 
@@ -180,7 +180,7 @@ def shown_value(value: object) -> str:
     """Write a value for a message: as in TOML, and not too long."""
     if isinstance(value, bool):
         return scalar(value)
-    if isinstance(value, dict):
+    if is_table(value):
         return "a table"
     if isinstance(value, list) and not value:
         return "an empty list"
@@ -311,4 +311,4 @@ def _child(node: dict[str, Any], part: str | int, schema: dict[str, Any]) -> dic
     if part in mapping:
         return _resolve({"$ref": mapping[part]}, schema)
     extra = node.get("additionalProperties")
-    return dict(extra) if isinstance(extra, dict) else {}
+    return as_table(extra)

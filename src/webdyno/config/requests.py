@@ -20,9 +20,8 @@ from webdyno.config.personal import is_secret, leaves, parsed_json
 from webdyno.config.reading import KeyPath, PlaceOf
 from webdyno.core.errors import UserError
 from webdyno.core.experiment import Experiment
-from webdyno.core.files import MIB, reading
+from webdyno.core.files import MIB, open_given, read_named, reading
 from webdyno.core.format import count
-from webdyno.core.given import open_given, read_named
 from webdyno.core.replay import Replay
 from webdyno.core.request import (
     OWN_HEADERS,
@@ -33,6 +32,7 @@ from webdyno.core.request import (
     percent_encode,
 )
 from webdyno.core.session import MOST_ROWS, Row, Values, places
+from webdyno.core.tables import is_table
 
 Entry = dict[str, Any]
 
@@ -282,7 +282,7 @@ def json_objects(text: str, named: object, example: str) -> Iterator[tuple[str, 
             node = json.loads(line)
         except (ValueError, RecursionError) as error:
             raise UserError(f"{place}: is no JSON, an object a line: {error}") from None
-        if not isinstance(node, dict) or not node:
+        if not is_table(node) or not node:
             raise UserError(f"{place}: should be an object such as {example}")
         yield place, node
 

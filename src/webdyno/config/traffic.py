@@ -33,8 +33,7 @@ from webdyno.config.requests import (
     with_files,
 )
 from webdyno.core.errors import UserError
-from webdyno.core.files import reading
-from webdyno.core.given import neighbor, read_named
+from webdyno.core.files import neighbor, read_named, reading
 from webdyno.core.registry import spell_flag
 from webdyno.core.request import JSON_TYPE
 from webdyno.core.text import SECRET

@@ -43,6 +43,7 @@ from webdyno.core.registry import WITHOUT_KEY, key_without, question_keys
 from webdyno.core.request import Ignored, WrittenRequest, WrittenRequests, parts_of
 from webdyno.core.session import ValueName, Values
 from webdyno.core.setting import SettingValue, TunedVariant
+from webdyno.core.tables import as_table, is_table
 from webdyno.core.testbed import TestbedSettings
 from webdyno.core.text import Name, OneLine
 from webdyno.core.variant import Changes, Variant, with_changes
@@ -119,8 +120,7 @@ def _with_question(given: dict[str, Any]) -> dict[str, Any]:
     keys = [key for key in question_keys() if key in given]
     if len(keys) > 1:
         raise ValueError(f"[{keys[0]}] and [{keys[1]}] are two questions: leave one out")
-    variants = given.get("variants")
-    key = keys[0] if keys else key_without(len(variants) if isinstance(variants, dict) else 0)
+    key = keys[0] if keys else key_without(len(as_table(given.get("variants"))))
     asks = read_question(key, given.get(key, {}), given)
     return {name: value for name, value in given.items() if name != key} | {"asks": asks}
 
@@ -137,7 +137,7 @@ def _with_usual_measure(given: dict[str, Any]) -> dict[str, Any]:
     measure = given.get("measure", {})
     if isinstance(measure, Model):
         measure = measure.model_dump(exclude_unset=True)
-    if not usual or not isinstance(measure, dict):
+    if not usual or not is_table(measure):
         return given
     return {**given, "measure": {**usual, **measure}}
 
@@ -208,7 +208,7 @@ class Experiment(Model):
     @model_validator(mode="before")
     @classmethod
     def _as_written(cls, given: object) -> object:
-        if not isinstance(given, dict):
+        if not is_table(given):
             return given
         return _with_usual_measure(_with_question(migrated_experiment(given)))
 

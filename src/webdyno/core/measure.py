@@ -22,6 +22,7 @@ from webdyno.core.base import (
 from webdyno.core.load import Load
 from webdyno.core.metrics import DecidingMetric
 from webdyno.core.objectives import Objective, objective
+from webdyno.core.tables import is_table
 
 FIRST_SLOTS = 4
 END_SHARE, MOST_END_S = 0.05, 2.0
@@ -77,7 +78,7 @@ class Measure(Model):
     @model_validator(mode="before")
     @classmethod
     def _what_is_given_counts(cls, given: object) -> object:
-        if isinstance(given, dict) and {"budget_s", "max_rounds"} & given.keys():
+        if is_table(given) and {"budget_s", "max_rounds"} & given.keys():
             return {"patience": 1.0, **given}
         return given
 

@@ -11,6 +11,8 @@ from typing import Any
 from pydantic import JsonValue
 from pydantic_core import from_json, to_json
 
+from webdyno.core.tables import is_table
+
 Names = Mapping[str, str]
 Migration = Callable[[JsonValue], JsonValue]
 
@@ -76,10 +78,10 @@ def migrated_experiment(experiment: Mapping[str, Any]) -> dict[str, Any]:
         data[data.pop("race")] = {}
     if "interventions" in data:
         data["limits"] = {"interventions": data.pop("interventions")}
-    if isinstance(advice := data.get("advice"), dict) and "tried" not in advice:
+    if is_table(advice := data.get("advice")) and "tried" not in advice:
         data["advice"] = {"tried": advice}
     measure = data.get("measure")
-    if isinstance(measure, dict) and "question" in measure:
+    if is_table(measure) and "question" in measure:
         # It said nothing where something else was asked.
         claim, others = measure["question"], {"gate", "limits", "advice", "design"}
         if claim is not None and not others & data.keys():
@@ -128,7 +130,7 @@ def _result(result: JsonValue) -> JsonValue:
 
 def _change(table: JsonValue, names: Names | None = None, **changes: Migration) -> JsonValue:
     """Return a table with other names of keys, and with some of its values changed."""
-    if not isinstance(table, dict):
+    if not is_table(table):
         return table
     return {
         (names or {}).get(key, key): changes[key](value) if key in changes else value
@@ -138,6 +140,6 @@ def _change(table: JsonValue, names: Names | None = None, **changes: Migration) 
 
 def _each(several: JsonValue, change: Migration) -> JsonValue:
     """Return a table or list with each of its values changed."""
-    if isinstance(several, dict):
+    if is_table(several):
         return {key: change(value) for key, value in several.items()}
     return [change(value) for value in several] if isinstance(several, list) else several

@@ -14,7 +14,7 @@ from math import inf
 from pathlib import Path
 from typing import NamedTuple, Self
 
-from webdyno.core.given import open_given
+from webdyno.core.files import open_given
 
 MOST_LINE_BYTES = 10_000
 """A longer one is read as several, none of which is right."""

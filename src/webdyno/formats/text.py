@@ -11,6 +11,7 @@ from io import BufferedReader, TextIOWrapper
 from typing import Any, NamedTuple, Self, TypeVar
 
 from webdyno.core.errors import UserError
+from webdyno.core.tables import as_table
 
 _ESCAPES = re.compile(r"\x1b\[[0-9;?]*[A-Za-z]|\x1b\][^\x07\x1b]{0,500}(?:\x07|\x1b\\)")
 _BLANKS = (
@@ -212,7 +213,7 @@ class Fields(dict[str, Any]):
     @classmethod
     def of(cls, value: object) -> Self:
         """Return the fields of an object; none of anything else."""
-        return cls(value if isinstance(value, dict) else {})
+        return cls(as_table(value))
 
     def inside(self, *path: str) -> "Fields":
         """Return the object at the end of a path of keys; an empty one where there is none."""

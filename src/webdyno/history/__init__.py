@@ -22,9 +22,8 @@ from pydantic import AwareDatetime, Field, ValidationError, model_validator
 from webdyno.config.reading import first_fault
 from webdyno.core.base import ENDLESS, Amount, Interval, Model
 from webdyno.core.errors import UserError
-from webdyno.core.files import append_text, writing
+from webdyno.core.files import append_text, read_named, writing
 from webdyno.core.format import is_useful
-from webdyno.core.given import read_named
 from webdyno.core.limits import GateJudgement
 from webdyno.core.metrics import METRICS, MetricName
 from webdyno.core.testbed import Machine

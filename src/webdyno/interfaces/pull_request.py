@@ -16,7 +16,7 @@ from pydantic import TypeAdapter, ValidationError
 from webdyno.config.reading import first_fault
 from webdyno.core.base import Foreign
 from webdyno.core.errors import OperationError, UserError
-from webdyno.core.given import read_named
+from webdyno.core.files import read_named
 from webdyno.core.hiding import keep_secret
 from webdyno.core.registry import COMMENT, import_part
 

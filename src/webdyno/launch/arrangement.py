@@ -25,6 +25,7 @@ from webdyno.core.request import WrittenRequest
 from webdyno.core.session import Values
 from webdyno.core.stack import Site, Stack
 from webdyno.core.sweep import plan_points
+from webdyno.core.tables import as_list, as_table, table
 from webdyno.launch.caller import Caller
 from webdyno.launch.consent import (
     agree_to_own,
@@ -39,7 +40,6 @@ from webdyno.launch.sending import (
     refuse_unaskable,
 )
 from webdyno.systems.kinds import LONGEST_NAME, NamedSystem, variant_names
-from webdyno.systems.tables import as_list, table
 
 EXPERIMENTS = BUILT_IN / "experiments"
 USUAL_OBJECTIVES = ("p99<50ms",)
@@ -131,11 +131,11 @@ def _check_counted(draft: Draft) -> None:
 
     Hosts of a cluster look by themselves.
     """
-    measure, testbed = (_table(draft.data.get(key)) for key in ("measure", "testbed"))
+    measure, testbed = (as_table(draft.data.get(key)) for key in ("measure", "testbed"))
     wanting: dict[KeyPath, bool] = {
-        (key, name, INSTRUCTIONS): INSTRUCTIONS in _table(limits)
+        (key, name, INSTRUCTIONS): INSTRUCTIONS in as_table(limits)
         for key in question_keys()
-        for name, limits in _table(draft.data.get(key)).items()
+        for name, limits in as_table(draft.data.get(key)).items()
     }
     wanting |= {
         ("measure", "decide_on"): measure.get("decide_on") == INSTRUCTIONS,
@@ -146,10 +146,6 @@ def _check_counted(draft: Draft) -> None:
         from webdyno.probes.profile import check_counted
 
         check_counted(place)
-
-
-def _table(written: object) -> Mapping[str, object]:
-    return written if isinstance(written, dict) else {}
 
 
 def _resolve_own(

@@ -24,9 +24,8 @@ from webdyno.config.reading import TomlFile, first_fault
 from webdyno.core.base import Model
 from webdyno.core.errors import OperationError, UserError
 from webdyno.core.experiment import Experiment
-from webdyno.core.files import cause_of, reading, write_whole
+from webdyno.core.files import cause_of, open_given, read_given, reading, write_whole
 from webdyno.core.format import count
-from webdyno.core.given import open_given, read_given
 from webdyno.core.registry import command
 from webdyno.core.run import EXPERIMENT_FILE
 from webdyno.core.sweep import plan_points

@@ -13,6 +13,7 @@ from webdyno.core.errors import UserError
 from webdyno.core.load import Load
 from webdyno.core.request import WrittenRequest
 from webdyno.core.service import OK
+from webdyno.core.tables import is_table
 from webdyno.core.text import split_url
 from webdyno.host.this_machine import Testbed
 from webdyno.host.workspace import Workspace
@@ -40,7 +41,7 @@ from webdyno.systems.layouts.logins import (
 )
 from webdyno.systems.layouts.routes import (
     NEEDS_LOGIN,
-    SERVED,
+    OPENAPI_PATHS,
     SOURCES,
     Route,
     known_routes,
@@ -97,7 +98,7 @@ class PageResponse(NamedTuple):
             return False
         lists = (
             [value for value in data.values() if isinstance(value, list)]
-            if data and isinstance(data, dict)
+            if data and is_table(data)
             else [data]
         )
         return bool(lists) and not any(lists) and all(isinstance(value, list) for value in lists)
@@ -343,7 +344,7 @@ class _Asking:
     def _routes(self) -> tuple[str, list[Route]]:
         """By the best that says of them, and what that is."""
         by, routes = known_routes(self.app, self.files)
-        for path in SERVED if by == SOURCES else ():
+        for path in OPENAPI_PATHS if by == SOURCES else ():
             seen = self._see(path)
             text = seen.body.decode(errors="replace")
             if seen.is_valid and (listed := routes_of_openapi(text)):

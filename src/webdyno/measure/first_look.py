@@ -20,6 +20,7 @@ from webdyno.config import Catalogue
 from webdyno.core.experiment import Experiment
 from webdyno.core.records import PreflightRecord, Response
 from webdyno.core.sweep import plan_points
+from webdyno.core.tables import as_table
 from webdyno.host.users import caller
 from webdyno.load.interface import Users
 from webdyno.measure.backend import Questions
@@ -182,8 +183,7 @@ def without(experiment: Experiment, unlike: Sequence[Unlike]) -> Experiment:
     many = round(
         sum(request.share for request in unlike) * _whole(experiment.workload.get("requests"))
     )
-    before = experiment.workload.get("excluded")
-    excluded_counts = {**(before if isinstance(before, dict) else {}), UNLIKE: many}
+    excluded_counts = {**as_table(experiment.workload.get("excluded")), UNLIKE: many}
     return experiment.replace(
         requests=[request for number, request in enumerate(requests) if number not in excluded],
         load=load.replace(zipf=None, replay=None, replay_file=None),

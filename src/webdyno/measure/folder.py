@@ -26,12 +26,12 @@ from webdyno.core.files import (
     MIB,
     cause_of,
     folder_inside,
+    read_given,
     reading,
     unreadable,
     write_whole,
     writing,
 )
-from webdyno.core.given import read_given
 from webdyno.core.migration import OLDEST_FORMAT, migrated_head
 from webdyno.core.records import Record, RoundRecord
 from webdyno.core.run import (

@@ -11,8 +11,7 @@ from pydantic_core import from_json
 
 from webdyno.config.reading import first_fault
 from webdyno.core.errors import UserError
-from webdyno.core.files import MIB
-from webdyno.core.given import given_lines, open_given, open_given_inside
+from webdyno.core.files import MIB, given_lines, open_given, open_given_inside
 from webdyno.core.migration import migrated_record
 from webdyno.core.records import RECORD, Record
 

@@ -18,10 +18,10 @@ from webdyno.core.files import (
     everything_below,
     folder_inside,
     new_file,
+    open_given,
     reading,
     write_whole,
 )
-from webdyno.core.given import open_given
 from webdyno.core.run import CATALOGUE_FOLDER, EXPERIMENT_FILE
 from webdyno.core.service import Service
 from webdyno.core.whose import FOLDER, trusted_users

@@ -20,9 +20,8 @@ from uuid import uuid4
 from webdyno.comparison import question_of
 from webdyno.core.errors import OperationError
 from webdyno.core.experiment import State
-from webdyno.core.files import open_here, reading, writing
+from webdyno.core.files import open_given_inside, open_here, reading, writing
 from webdyno.core.format import duration, last_lines
-from webdyno.core.given import open_given_inside
 from webdyno.core.looks import SlotSettings
 from webdyno.core.records import AdjustmentRecord, SlotRecord
 from webdyno.core.request import may_be_compressed

@@ -16,7 +16,7 @@ import altair as alt
 
 from webdyno.core import format as text
 from webdyno.core.errors import UserError
-from webdyno.core.given import read_given
+from webdyno.core.files import read_given
 from webdyno.core.run import MOST_STACKS_BYTES, read_stacks, stacks_file
 from webdyno.media.document import Figure, Panel
 from webdyno.media.drawing import TOOLTIP, WIDTH_PX, css_variable, drawn, values

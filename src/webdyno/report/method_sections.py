@@ -12,8 +12,7 @@ from webdyno.comparison import question_of
 from webdyno.comparison.ratio import SEQUENTIAL_FACTOR
 from webdyno.core import format as text
 from webdyno.core.errors import UserError
-from webdyno.core.files import everything_below
-from webdyno.core.given import read_given
+from webdyno.core.files import everything_below, read_given
 from webdyno.core.judgement import Comparison, Verdict
 from webdyno.core.run import RunHead, round_path, variant_folder
 from webdyno.core.text import line_diff

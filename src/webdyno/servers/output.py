@@ -20,9 +20,8 @@ from pydantic import ValidationError
 
 from webdyno.core.debug_log import words_without_secrets
 from webdyno.core.errors import UserError
-from webdyno.core.files import checked_files
+from webdyno.core.files import checked_files, open_given_inside
 from webdyno.core.format import last_lines
-from webdyno.core.given import open_given_inside
 from webdyno.core.hiding import hidden
 from webdyno.core.service import ORIGINS, BuildSteps, Origins, Service, Version
 from webdyno.core.setting import SettingValue

@@ -14,10 +14,10 @@ from webdyno.core.base import Model, Seconds
 from webdyno.core.errors import UserError
 from webdyno.core.request import WrittenPath
 from webdyno.core.service import Text, Variable
+from webdyno.core.tables import as_table, is_table
 from webdyno.core.text import RoleName
 from webdyno.host.users import ServerUser, caller, refuse_of_others
 from webdyno.systems.repository import top_around
-from webdyno.systems.tables import as_table, is_table
 from webdyno.systems.target import PROJECT_FILE
 
 APP, REQUESTS, VARIANTS, FACTORS, STATE = "app", "requests", "variants", "factors", "state"

@@ -21,10 +21,10 @@ from webdyno.core.request import WrittenPath
 from webdyno.core.service import Need, Service, Text, Variable
 from webdyno.core.setting import Setting, SwitchSetting
 from webdyno.core.stack import ANYTHING
+from webdyno.core.tables import as_list, as_table, is_table
 from webdyno.core.text import RoleName
 from webdyno.host.users import ServerUser, caller, home_of, make_private, name_of
 from webdyno.host.workspace import Workspace
-from webdyno.systems.tables import as_list, as_table, is_table
 
 PROJECT_FILE = "webdyno.toml"
 """Lies at the top of a repository, or of the part of it that is the program."""

@@ -12,12 +12,12 @@ from webdyno.core.errors import UserError
 from webdyno.core.files import named_folder, reading
 from webdyno.core.format import listed
 from webdyno.core.request import header
+from webdyno.core.tables import as_list, as_table, is_table, table
 from webdyno.core.text import SECRET, secret_values
 from webdyno.core.variant import key_parts
 from webdyno.systems import command
 from webdyno.systems.conf import passing
 from webdyno.systems.kinds import KINDS, OwnKind, is_own, is_revision
-from webdyno.systems.tables import as_list, as_table, is_table, table
 from webdyno.systems.target import (
     GeneratedCatalogue,
     GeneratedService,

@@ -14,6 +14,7 @@ from webdyno.config.requests import with_body
 from webdyno.core import format as text
 from webdyno.core.errors import UserError
 from webdyno.core.replay import MOST_REPLAYED, Replay
+from webdyno.core.tables import is_table
 from webdyno.traffic.fits import Mix, arrivals, fidelity, mix, popularity, sessions, spread_of_known
 from webdyno.traffic.log import Floats, Log, Whole
 from webdyno.traffic.twin import Twin, cost_of_each, page_costs, pages_of, twin_of
@@ -106,7 +107,7 @@ def traffic_toml(
 
 
 def _entry_text(entry: Mapping[str, Any]) -> str:
-    tables = {key: value for key, value in entry.items() if isinstance(value, dict)}
+    tables = {key: value for key, value in entry.items() if is_table(value)}
     keys = {key: value for key, value in entry.items() if key not in tables}
     inner = tomli_w.dumps({"requests": tables}) if tables else ""
     return f"\n\n[[requests]]\n{tomli_w.dumps(keys)}{inner}".rstrip()

@@ -17,9 +17,8 @@ from pydantic import ValidationError
 
 from webdyno.config.reading import first_fault
 from webdyno.core.errors import UserError
-from webdyno.core.files import unreadable
+from webdyno.core.files import read_given, unreadable
 from webdyno.core.format import DASH, MISSING, count, latency, significant
-from webdyno.core.given import read_given
 from webdyno.core.limits import GATE_FILE, GateAnswer, GateClaim, GateJudgement
 from webdyno.core.metrics import METRICS
 from webdyno.media import document as doc

@@ -28,6 +28,7 @@ from webdyno.core.limits import (
 from webdyno.core.metrics import CPU_TIME, METRICS
 from webdyno.core.request import WrittenRequest, parts_of
 from webdyno.core.run import CONFIRMATION_FOLDER
+from webdyno.core.tables import as_list, is_table
 from webdyno.history import check_history, check_rate
 from webdyno.launch.arrangement import Arrangement, checked_with_own, common_site
 from webdyno.launch.caller import Caller
@@ -387,7 +388,7 @@ def _all_endpoints(asked: Sequence[Override], project: "Project | None") -> list
 def _names(written: object, place: Callable[[KeyPath], str]) -> list[str]:
     requests = [
         build(WrittenRequest, table, lambda where, number=number: place((number, *where)))  # type: ignore[misc]
-        for number, table in enumerate(written if isinstance(written, list) else [])
-        if isinstance(table, dict)  # else whoever checks the experiment says so
+        for number, table in enumerate(as_list(written))
+        if is_table(table)  # else whoever checks the experiment says so
     ]
     return list(dict.fromkeys(filter(None, parts_of(requests))))

@@ -11,6 +11,7 @@ from typing import cast
 from webdyno.core.errors import UserError
 from webdyno.core.format import listed
 from webdyno.core.service import Origin
+from webdyno.core.tables import Table, as_table, tables_in
 from webdyno.core.text import SECRET
 from webdyno.systems.conf.config_files import Variables
 from webdyno.systems.conf.passing import BackendAddress, Backends, find_places
@@ -29,7 +30,6 @@ from webdyno.systems.conf.relocation import (
     readable,
     run_reader,
 )
-from webdyno.systems.tables import Table, as_table, tables_in
 
 NAME = "caddy.json"
 TAG = "webdyno"

@@ -12,6 +12,7 @@ from pydantic import BaseModel, RootModel
 from webdyno.config.reading import build, nearest, shown_value
 from webdyno.core.errors import UserError
 from webdyno.core.format import scalar
+from webdyno.core.tables import is_table, long_form, several, table
 from webdyno.systems.containers.compose_file import (
     NAME,
     SEVERAL,
@@ -34,7 +35,6 @@ from webdyno.systems.containers.compose_rights import (
     volume_of,
 )
 from webdyno.systems.containers.engine import Build
-from webdyno.systems.tables import is_table, long_form, several, table
 
 OPTIONS = {
     "user": "--user",

@@ -12,10 +12,9 @@ import yaml
 from yaml.nodes import MappingNode, Node, ScalarNode, SequenceNode
 
 from webdyno.core.errors import UserError
-from webdyno.core.files import MIB, reading
-from webdyno.core.given import read_named
+from webdyno.core.files import MIB, read_named, reading
+from webdyno.core.tables import as_table, is_table, long_form
 from webdyno.systems.containers.compose_relations import ComposeParts
-from webdyno.systems.tables import as_table, is_table, long_form
 
 USUAL_FILES = ("compose.yaml", "compose.yml", "docker-compose.yaml", "docker-compose.yml")
 OVERRIDES = (

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any, Literal
 
 from webdyno.core.errors import UserError
-from webdyno.systems.tables import Table, is_table, long_form, table
+from webdyno.core.tables import Table, is_table, long_form, table
 
 Awaits = Literal["", "healthy", "ended"]
 Awaited = Mapping[str, Awaits]

@@ -7,8 +7,8 @@ from pathlib import Path, PurePosixPath
 from typing import Any
 
 from webdyno.core.errors import UserError
+from webdyno.core.tables import is_table, long_form, several, table
 from webdyno.systems.containers.compose_file import NAME, ComposeProject
-from webdyno.systems.tables import is_table, long_form, several, table
 
 USUAL_CAPABILITIES = re.compile(
     r"(?:CAP_)?(?:CHOWN|DAC_OVERRIDE|FOWNER|FSETID|IPC_LOCK|KILL|NET_BIND_SERVICE|SETFCAP|SETGID"

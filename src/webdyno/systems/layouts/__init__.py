@@ -14,6 +14,7 @@ from pathlib import Path
 
 from webdyno.core.registry import command
 from webdyno.core.service import READY_WITHIN_S
+from webdyno.core.tables import read_text
 from webdyno.systems.layouts.app import FoundApp, Layout, is_of_interest, sources
 from webdyno.systems.layouts.compiled import find_dotnet, find_elixir, find_go, find_rust
 from webdyno.systems.layouts.databases import with_services
@@ -48,7 +49,6 @@ from webdyno.systems.layouts.variables import (
     with_port,
     with_values_for_secrets,
 )
-from webdyno.systems.tables import read_text
 
 PROCFILE_LINE = re.compile(r"^([\w-]+):[ \t]*(\S(?:.*[^ \t\r\n])?)[ \t\r]*$", re.MULTILINE)
 THRUSTER = re.compile(r"\bthrust(?:er)?\b")

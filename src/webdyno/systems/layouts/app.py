@@ -8,8 +8,8 @@ from typing import Any, NamedTuple
 
 import tomli_w
 
+from webdyno.core.tables import as_list
 from webdyno.core.text import in_one_line
-from webdyno.systems.tables import as_list
 
 FOR_MEASURING = "only-for-measuring-" * 4
 """A secret where an application wants one: long enough for every framework."""

@@ -5,6 +5,7 @@ from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 
+from webdyno.core.tables import as_list, is_table, read_text, read_toml, table
 from webdyno.systems.layouts.app import (
     FOR_MEASURING,
     MOST_MEMBERS,
@@ -12,7 +13,6 @@ from webdyno.systems.layouts.app import (
     matching,
     sources,
 )
-from webdyno.systems.tables import as_list, is_table, read_text, read_toml, table
 
 GO_LISTENS = re.compile(
     r"ListenAndServe|\bhttp\.Serve(?:TLS)?\(|\bnet\.Listen\("

@@ -3,8 +3,8 @@
 import re
 from pathlib import Path
 
+from webdyno.core.tables import json_table, read_text, table
 from webdyno.systems.layouts.app import FoundApp, first_of
-from webdyno.systems.tables import json_table, read_text, table
 
 DENO_TASKS = ("preview", "serve", "start", "prod", "production")
 DENO_WATCHES = re.compile(r"--watch|\bdev\b")

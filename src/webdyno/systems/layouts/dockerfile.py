@@ -12,11 +12,11 @@ from dataclasses import replace
 from pathlib import Path
 
 from webdyno.core.errors import UserError
+from webdyno.core.tables import Table, as_list, as_table, long_form, read_text
 from webdyno.systems.containers.compose_file import USUAL_FILES, askable, read_compose
 from webdyno.systems.layouts.app import FoundApp, first_of
 from webdyno.systems.layouts.python_tools import makes_venv
 from webdyno.systems.layouts.variables import given_port
-from webdyno.systems.tables import Table, as_list, as_table, long_form, read_text
 
 INSTRUCTION = re.compile(
     r"^[ \t]*(FROM|ENTRYPOINT|CMD)[ \t]+(\S(?:.*\S)?)[^\S\n]*$", re.MULTILINE | re.IGNORECASE

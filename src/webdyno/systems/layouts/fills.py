@@ -5,8 +5,8 @@ from collections.abc import Collection, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
+from webdyno.core.tables import read_text, table
 from webdyno.systems.layouts.app import first_of
-from webdyno.systems.tables import read_text, table
 
 CLIENTS = {
     "postgresql": "psql -qX -v ON_ERROR_STOP=1",

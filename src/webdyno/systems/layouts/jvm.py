@@ -6,8 +6,8 @@ from dataclasses import replace
 from pathlib import Path
 from typing import NamedTuple
 
+from webdyno.core.tables import read_text
 from webdyno.systems.layouts.app import FoundApp, first_of, sources
-from webdyno.systems.tables import read_text
 
 OF_OTHER_PROJECTS = re.compile(
     r"<(parent|dependencies|dependencyManagement|build|profiles)>.*?</\1>", re.DOTALL

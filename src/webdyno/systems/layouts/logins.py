@@ -8,10 +8,10 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from webdyno.core.session import PLACE
+from webdyno.core.tables import as_table, json_table, read_text, table
 from webdyno.core.text import SECRET, split_url
 from webdyno.systems.layouts.app import FoundApp, Login, sources
 from webdyno.systems.layouts.routes import Route, follow_reference
-from webdyno.systems.tables import as_table, json_table, read_text, table
 
 NAME, PASSWORD = "LOGIN_NAME", "LOGIN_PASSWORD"
 """Variables of the environment that hold a user's name and password."""

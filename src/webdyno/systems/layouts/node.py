@@ -7,10 +7,10 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from webdyno.core.tables import is_table, json_table, read_text, table
 from webdyno.systems.layouts.app import FoundApp, first_of, matching
 from webdyno.systems.layouts.fills import filled_by_node, prisma_generates
 from webdyno.systems.layouts.variables import given_port
-from webdyno.systems.tables import is_table, json_table, read_text, table
 
 PACKAGE = "package.json"
 INSTALLS = {

@@ -4,8 +4,8 @@ import re
 from collections.abc import Iterator
 from pathlib import Path
 
+from webdyno.core.tables import json_table, read_text, table
 from webdyno.systems.layouts.app import FOR_MEASURING, FoundApp
-from webdyno.systems.tables import json_table, read_text, table
 
 BUNDLED = "bundle config set --local path .bundle && bundle install --quiet"
 RAILS_PATH = re.compile(r"""^[ \t]*get\s*\(?["']/?([\w./-]+)["']""", re.MULTILINE)

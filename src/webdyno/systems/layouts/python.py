@@ -6,6 +6,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import NamedTuple
 
+from webdyno.core.tables import read_text
 from webdyno.systems.layouts.app import FOR_MEASURING, FoundApp, first_of, sources
 from webdyno.systems.layouts.databases import NAMED
 from webdyno.systems.layouts.python_tools import (
@@ -15,7 +16,6 @@ from webdyno.systems.layouts.python_tools import (
     makes_venv,
     only,
 )
-from webdyno.systems.tables import read_text
 
 FLASK_COMMAND = re.compile(
     r"""@app\.cli\.command\(\s*(?:["'](?P<given>[\w-]+)["'])?[^\n]*\n"""

@@ -11,9 +11,9 @@ from pathlib import Path
 from typing import NamedTuple
 
 from webdyno.core.errors import OperationError
+from webdyno.core.tables import as_list, as_table, json_table, read_text, read_toml, table
 from webdyno.host.children import run_program
 from webdyno.systems.layouts.app import FoundApp, first_of
-from webdyno.systems.tables import as_list, as_table, json_table, read_text, read_toml, table
 
 VENV = "python3 -m venv .venv"
 PIP = ".venv/bin/python -m pip install --quiet"

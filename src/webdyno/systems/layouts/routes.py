@@ -13,10 +13,10 @@ from urllib.parse import quote
 
 import yaml
 
+from webdyno.core.tables import Table, as_list, as_table, is_table, read_text, table
 from webdyno.core.text import split_url
 from webdyno.systems.containers.compose_file import plain_values
 from webdyno.systems.layouts.app import FoundApp, first_of, sources
-from webdyno.systems.tables import Table, as_list, as_table, is_table, read_text, table
 
 IN_SOURCES = re.compile(
     r"""(?:\.(?:get|route|map_?get)\(|HandleFunc\(|\.Handle\(|\b(?:get|post|put|patch|delete)\(?"""

@@ -8,9 +8,9 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
 from pathlib import Path
 
+from webdyno.core.tables import read_text
 from webdyno.systems.layouts.app import FoundApp, sources
 from webdyno.systems.repository import Repository
-from webdyno.systems.tables import read_text
 
 ENV_FILE = ".env"
 EXAMPLE = re.compile(

@@ -4,9 +4,9 @@ import re
 from dataclasses import replace
 from pathlib import Path
 
+from webdyno.core.tables import read_text
 from webdyno.systems.layouts.app import FOR_MEASURING, FoundApp, sources
 from webdyno.systems.layouts.settings import settings_of
-from webdyno.systems.tables import read_text
 
 CONFIGURES = {".properties", ".yml", ".yaml", ".conf", ".toml", ".exs", ".json"}
 CONFIGURATION = re.compile(r"application|appsettings|Rocket|runtime|config\b")

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any, TypeGuard
 
 from webdyno.core.errors import UserError
-from webdyno.core.given import open_given
+from webdyno.core.files import open_given
 
 Table = dict[str, Any]
 MOST_BYTES = 200_000
