@@ -11,6 +11,7 @@ import pytest
 from e2e.commands import FEW, QUICK, environment, run_rounds, scratch, webdyno, webdyno_here
 from e2e.own import CMD, SERVER, check_refusal, commit, git, make_repository
 from webdyno.core.errors import Exit
+from webdyno.host.server_process import CERTIFICATES
 from webdyno.measure.folder import RunFolder
 
 
@@ -75,7 +76,13 @@ def test_what_a_run_leaves_in_a_build_is_reported_by_the_next(repository: Path) 
 def test_builds_have_the_variables_of_start_and_those_that_the_file_lets_through(
     repository: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    for name in ("WEBDYNO_GITLAB_TOKEN", "SOME_VARIABLE", "JAVA_HOME", "LET_THROUGH"):
+    for name in (
+        "WEBDYNO_GITLAB_TOKEN",
+        "SOME_VARIABLE",
+        "JAVA_HOME",
+        "LET_THROUGH",
+        *CERTIFICATES,
+    ):
         monkeypatch.setenv(name, f"value-of-{name}")
     (repository / "webdyno.toml").write_text(
         """[app]
@@ -95,7 +102,8 @@ environment.OWN = "mine"
     assert built_with["LET_THROUGH"] == "value-of-LET_THROUGH"
     assert (built_with["OWN"], built_with["TZ"]) == ("mine", "UTC")
     more = built_with.keys() - started_with.keys()
-    assert more <= {"LET_THROUGH", "REPOSITORY", "PWD", "OLDPWD", "SHLVL", "_"}
+    assert built_with["SSL_CERT_FILE"] == "value-of-SSL_CERT_FILE"
+    assert more <= {"LET_THROUGH", "REPOSITORY", "PWD", "OLDPWD", "SHLVL", "_", *CERTIFICATES}
     failed = webdyno("compare", "rev:.", CMD, "--env=FAILS=1", folder=repository)
     named = re.search(r"build_variables = \[(.*)\] under \[app\]", failed.stderr)
     assert named, failed.stderr

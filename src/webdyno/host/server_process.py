@@ -41,6 +41,11 @@ WARDENS_ENVIRONMENT = {
 }
 PLAIN_ENVIRONMENT = {**WARDENS_ENVIRONMENT, "TZ": "UTC"}
 """The whole environment of a server: its size and content must not depend on the user's shell."""
+CERTIFICATES = (
+    *("SSL_CERT_FILE", "SSL_CERT_DIR", "NODE_EXTRA_CA_CERTS", "REQUESTS_CA_BUNDLE", "PIP_CERT"),
+    *("CURL_CA_BUNDLE", "GIT_SSL_CAINFO", "CARGO_HTTP_CAINFO", "NPM_CONFIG_CAFILE"),
+)
+"""Variables with files of authorities, without which builds may trust no registry; no secrets."""
 IN_FRONT_FOR_S = 0.5
 """How long the first process has to live on after other processes began to listen."""
 POLL_S = 0.005

@@ -26,7 +26,7 @@ from webdyno.core.stack import Site, Stack
 from webdyno.host.children import run_program
 from webdyno.host.copies import let_everybody_read, take_back
 from webdyno.host.machine import allowed_cpus
-from webdyno.host.server_process import PLAIN_ENVIRONMENT
+from webdyno.host.server_process import CERTIFICATES, PLAIN_ENVIRONMENT
 from webdyno.host.this_machine import DONE, KEPT_FOR_S, Testbed, run_build
 from webdyno.host.users import OPEN, ServerUser, hand_over, home_of, make_private, server_user
 from webdyno.host.warden import remove_tree
@@ -58,10 +58,10 @@ FORMAT = 1
 FILES, SCRATCH, THEIRS, LOG = "files", "scratch", "theirs", "build.log"
 SYSTEM_CACHE = Path("/var/cache")
 REGISTRIES = (
-    *("HTTP_PROXY", "HTTPS_PROXY", "ALL_PROXY", "NO_PROXY", "SSL_CERT_FILE", "SSL_CERT_DIR"),
-    *("NODE_EXTRA_CA_CERTS", "REQUESTS_CA_BUNDLE", "CARGO_HTTP_CAINFO", "BUNDLE_MIRROR__ALL"),
-    *("PIP_CERT", "PIP_INDEX_URL", "PIP_EXTRA_INDEX_URL", "UV_DEFAULT_INDEX", "UV_INDEX_URL"),
-    *("NPM_CONFIG_REGISTRY", "NPM_CONFIG_CAFILE", "GOPROXY", "GOSUMDB", "GONOSUMDB"),
+    *CERTIFICATES,
+    *("HTTP_PROXY", "HTTPS_PROXY", "ALL_PROXY", "NO_PROXY", "BUNDLE_MIRROR__ALL"),
+    *("PIP_INDEX_URL", "PIP_EXTRA_INDEX_URL", "UV_DEFAULT_INDEX", "UV_INDEX_URL"),
+    *("NPM_CONFIG_REGISTRY", "GOPROXY", "GOSUMDB", "GONOSUMDB"),
 )
 """Variables that say how this machine reaches registries, in capitals; so do small letters."""
 

@@ -16,7 +16,7 @@ from webdyno.core.format import duration, listed_to
 from webdyno.core.hiding import hidden
 from webdyno.core.text import SECRET, secret_values, with_secrets
 from webdyno.host.children import must
-from webdyno.host.server_process import PLAIN_ENVIRONMENT
+from webdyno.host.server_process import CERTIFICATES, PLAIN_ENVIRONMENT
 from webdyno.host.this_machine import DONE, KEPT_FOR_S, Testbed, run_build
 from webdyno.host.users import ServerUser, home_of, server_user
 from webdyno.host.workspace import home_folder, open_folder, open_lock
@@ -124,8 +124,8 @@ OF_TOOLS = {
 }
 """Without these, tools may not find themselves."""
 OF_NETWORK = {
-    *("HTTP_PROXY", "HTTPS_PROXY", "http_proxy", "https_proxy", "SSL_CERT_FILE", "PIP_INDEX_URL"),
-    *("NODE_EXTRA_CA_CERTS", "NPM_CONFIG_REGISTRY", "GOPROXY"),
+    *("HTTP_PROXY", "HTTPS_PROXY", "http_proxy", "https_proxy"),
+    *("PIP_INDEX_URL", "NPM_CONFIG_REGISTRY", "GOPROXY"),
 }
 """Without these, tools may not find the network."""
 LACKS_NETWORK = re.compile(
@@ -229,11 +229,15 @@ def _run_build(recipe: Recipe, folder: Path, repository: Repository, kept: Path,
     inherited = {name: os.environ[name] for name in recipe.inherited if name in os.environ}
     filled_in = [each for text in recipe.environment.values() for each in SECRET.findall(text)]
     ours = dict.fromkeys([*inherited, *filled_in])
-    if ours and user is not None and not user.called_sudo:
+    stranger = user if user and not user.called_sudo else None
+    if ours and stranger:
         raise UserError(
-            f"the build of {name} runs as {user.name}, and would get variables of yours: "
-            f"{', '.join(ours)}; call webdyno as {user.name}"
+            f"the build of {name} runs as {stranger.name}, and would get variables of yours: "
+            f"{', '.join(ours)}; call webdyno as {stranger.name}"
         )
+    # Others may not be able to read them.
+    trusted = () if stranger else CERTIFICATES
+    inherited |= {name: os.environ[name] for name in trusted if name in os.environ}
     own = {name: with_secrets(text, os.environ) for name, text in recipe.environment.items()}
     command = recipe.build or ":"
     end = run_build(
@@ -264,7 +268,7 @@ def _hint_at_ignored_files(repository: Repository) -> str:
 
 def _hint_at_variables(recipe: Recipe, said: str) -> str:
     """Return a hint at variables of the caller that a failed build, or its tools, look for."""
-    given = {*recipe.environment, *recipe.inherited}
+    given = {*recipe.environment, *recipe.inherited, *CERTIFICATES}
     usual = OF_TOOLS | (OF_NETWORK if LACKS_NETWORK.search(said) else set())
     lacking = sorted(
         name
