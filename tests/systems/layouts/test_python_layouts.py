@@ -132,21 +132,6 @@ CASES = {
         f".venv/bin/uvicorn src.main:app {UVICORN}",
         f"{VENV} -r requirements.txt",
     ),
-    "Gunicorn's own file, which leads elsewhere": Case(
-        {
-            "requirements.txt": "flask\ngunicorn\n",
-            "app.py": FLASK,
-            "gunicorn.conf.py": 'bind = "unix:/run/shop.sock"\nworkers = 3\n'
-            'accesslog = "/var/log/shop/access.log"\nerrorlog = "-"\n'
-            "pidfile = '/run/shop.pid'\nuser = \"www-data\"\n",
-        },
-        (
-            f".venv/bin/gunicorn app:shop {GUNICORN} --access-logfile access.log "
-            "--pid gunicorn.pid --user $(id -u)"
-        ),
-        f"{VENV} -r requirements.txt",
-        says=("gunicorn.conf.py: accesslog, pidfile, user would lead out of here",),
-    ),
     "a script that listens itself": Case(
         {
             "requirements.txt": "aiohttp\n",

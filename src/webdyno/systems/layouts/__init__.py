@@ -41,7 +41,8 @@ from webdyno.systems.layouts.php_and_ruby import (
     rails_doubts,
 )
 from webdyno.systems.layouts.python import find_python, in_venv
-from webdyno.systems.layouts.python_tools import installing, with_gunicorn_inside, with_its_python
+from webdyno.systems.layouts.python_tools import installing, with_its_python
+from webdyno.systems.layouts.server_files import with_own_files
 from webdyno.systems.layouts.variables import (
     fixed_address,
     given_port,
@@ -296,7 +297,7 @@ def _best_in(folder: Path) -> FoundApp | None:
 def _with_variables(app: FoundApp, folder: Path) -> FoundApp:
     """Add what holds for every layout: its port, the databases behind it, and its secrets."""
     choices = {name: _with_variables(choice, folder) for name, choice in app.choices.items()}
-    started = with_start_scripts(with_port(with_gunicorn_inside(app, folder), folder), folder)
+    started = with_start_scripts(with_port(with_own_files(app, folder), folder), folder)
     started = with_its_python(started, folder)
     whole = with_values_for_secrets(with_services(started, folder), folder)
     whole = with_no_rate_limit(whole, folder)

@@ -1,7 +1,4 @@
-"""What a Python application needs, and the command that installs it into `.venv`.
-
-Of Gunicorn's file of settings, what would leave the folder or hold a port is overridden.
-"""
+"""What a Python application needs, and the command that installs it into `.venv`."""
 
 import re
 import shutil
@@ -204,52 +201,3 @@ def _requirements(folder: Path) -> Iterator[str]:
         extras = as_table(version).get("extras")
         yield f"{name}{extras}" if extras else name
     yield from table(json_table(read_text(folder / "Pipfile.lock") or ""), "default")
-
-
-CALLS_GUNICORN = re.compile(r"(?:^|[/\s])gunicorn\s")
-GUNICORN_CONFIG = re.compile(r"(?:-c|--config)[ =](?:file:|python:)?(?P<file>[\w./-]+)")
-GUNICORN_FILE = "gunicorn.conf.py"
-"""Which Gunicorn reads without a flag."""
-GUNICORN_SETTING = re.compile(
-    r"""^(?P<name>accesslog|errorlog|pidfile|bind|user|group|chdir|daemon)\s*=\s*"""
-    r"""(?:\[\s*)?["']?(?P<value>[^"'\n#\]]+)""",
-    re.MULTILINE,
-)
-FLAG_OF_SETTING = {
-    "accesslog": "--access-logfile access.log",
-    "errorlog": "--error-logfile -",
-    "pidfile": "--pid gunicorn.pid",
-    "user": "--user $(id -u)",
-    "group": "--group $(id -g)",
-    "chdir": "--chdir .",
-    "bind": "--bind 127.0.0.1:$PORT",
-}
-"""By setting: the flag, which counts more than the file."""
-IN_THE_BACKGROUND = (
-    "{file} has daemon = {value}, which no flag undoes: it has to stay in the foreground"
-)
-
-
-def with_gunicorn_inside(app: FoundApp, folder: Path) -> FoundApp:
-    """Return an application whose Gunicorn writes into its folder, and listens on its port."""
-    start = app.start or ""
-    if not CALLS_GUNICORN.search(start):
-        return app
-    named = GUNICORN_CONFIG.search(start)
-    file = named["file"] if named else GUNICORN_FILE
-    settings = dict(GUNICORN_SETTING.findall(read_text(folder / file) or ""))
-    if settings.get("daemon", "").strip() == "True":
-        doubt = IN_THE_BACKGROUND.format(file=file, value="True")
-        app = replace(app, doubts=(*app.doubts, doubt))
-    leading = [name for name in FLAG_OF_SETTING if _leads_away(name, settings.get(name, ""), start)]
-    if not leading:
-        return app
-    note = f"{file}: {', '.join(leading)} would lead out of here, and are overridden"
-    flags = " ".join(FLAG_OF_SETTING[name] for name in leading)
-    return replace(app, start=f"{start} {flags}", notes=(*app.notes, note))
-
-
-def _leads_away(name: str, value: str, start: str) -> bool:
-    if name == "bind":
-        return bool(value) and "$PORT" not in start
-    return (name in {"user", "group"} and bool(value.strip())) or value.startswith("/")
