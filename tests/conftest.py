@@ -39,8 +39,9 @@ def nothing_of_other_tests() -> None:
 
 
 @pytest.fixture
-def open_folder() -> Iterator[Path]:
-    """Unlike pytest's own, which root alone may enter."""
+def open_folder(monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
+    """Unlike pytest's own, which root alone may enter; others are there who may."""
+    monkeypatch.setattr("webdyno.core.whose.others_are_here", lambda: True)
     folder = Path(tempfile.mkdtemp(prefix="webdyno-test-", dir="/tmp"))
     folder.chmod(0o755)
     yield folder

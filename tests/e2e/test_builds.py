@@ -78,6 +78,6 @@ def test_what_ends_webdyno_ends_its_build(end: signal.Signals, tmp_path: Path, n
 def test_commands_of_strangers_are_shown_before_they_build(tmp_path: Path, name: str) -> None:
     done = webdyno("doctor", "--install", name, "--catalog", str(tmp_path), folder=tmp_path)
     assert done.returncode == Exit.USER_ERROR
-    assert "this isn't webdyno's own, and will run:" in done.stderr
+    assert "this isn't webdyno's own, and is code" in done.stderr
     assert "sleep 600" in done.stderr
     assert not [*cache(tmp_path).glob(f"{name}-*")]

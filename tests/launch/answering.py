@@ -50,19 +50,6 @@ def own(folder: Path, **changes: str) -> Catalogue:
     return Catalogue.load([folder])
 
 
-STATEFUL = """
-title = "Mine"
-question = "Which?"
-site = "static"
-[variants.a]
-stack = "nginx"
-[variants.b]
-stack = "apache-event"
-[state]
-before_round = ["true"]
-"""
-
-
 OF_A_CATALOGUE = """
 title = "t"
 question = "q?"

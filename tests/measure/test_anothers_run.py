@@ -12,8 +12,9 @@ from typing import IO
 import pytest
 
 from builders import SimulatedVariant, simulated_run
+from launch.answering import caller
 from webdyno.config import Catalogue, CommandLine, read_experiment
-from webdyno.config.catalogue import foreign_parts
+from webdyno.config.catalogue import content_of, files_of
 from webdyno.core.errors import OperationError, UserError
 from webdyno.core.experiment import Experiment
 from webdyno.host.users import others_may_change
@@ -73,7 +74,7 @@ def test_it_is_not_gone_on_with(his: Path) -> None:
         kept_catalogue(his)
     give(his)
     with pytest.raises(UserError, match="somebody else's run"):
-        begun_in(his)
+        begun_in(his, caller())
     shutil.rmtree(his / "catalog")
     with pytest.raises(UserError, match="somebody else's run"):
         kept_catalogue(his)
@@ -100,7 +101,7 @@ def test_what_was_agreed_to_is_what_runs(open_to_him: Path) -> None:
     (open_to_him / "catalog/services/nginx/nginx.conf.j2").write_text("load_module his.so;\n")
     assert kept_catalogue(open_to_him) == agreed_to
     assert template.read_text() == before
-    assert not foreign_parts([agreed_to.stack("nginx")], [agreed_to.site("static")])
+    assert content_of(files_of(agreed_to.folders[0])) is None
 
 
 def test_he_gets_at_nothing_that_was_agreed_to(open_to_him: Path) -> None:

@@ -6,7 +6,6 @@ from pathlib import Path
 import pytest
 
 from webdyno.config import Catalogue
-from webdyno.config.catalogue import foreign_parts
 from webdyno.core.errors import UserError
 from webdyno.core.experiment import Experiment
 from webdyno.measure.repeat import keep_for_repeating
@@ -71,5 +70,3 @@ def test_no_link_leads_elsewhere(catalogue: Catalogue, tmp_path: Path, linked: s
     link.symlink_to(elsewhere)
     with pytest.raises(UserError, match="leads out of"):
         keep_for_repeating(tmp_path / "run", EXPERIMENT, catalogue)
-    with pytest.raises(UserError, match="leads out of"):
-        foreign_parts([catalogue.stack("mine")], [])

@@ -11,7 +11,7 @@ import pytest
 from builders import START, SimulatedRun, SimulatedVariant, simulated_run
 from evidence.stretches import Truth, stretch
 from webdyno.config import Catalogue, CommandLine, read_experiment
-from webdyno.config.catalogue import BUILT_IN, foreign_parts
+from webdyno.config.catalogue import BUILT_IN, content_of, files_of
 from webdyno.config.reading import TomlFile
 from webdyno.core.errors import UserError
 from webdyno.core.experiment import Experiment
@@ -19,7 +19,7 @@ from webdyno.core.measure import Measure
 from webdyno.core.records import RoundRecord, SessionRecord, StopRecord
 from webdyno.evidence.point_data import RunData
 from webdyno.measure.folder import RunFolder
-from webdyno.measure.repeat import kept_catalogue
+from webdyno.measure.repeat import files_to_keep, kept_catalogue
 from webdyno.measure.session import begin_run, is_finished, resume_run, rounds_are_over
 
 DUEL = {
@@ -145,15 +145,11 @@ def test_the_copy_of_a_catalogue_is_known_again(tmp_path: Path) -> None:
     shutil.copytree(BUILT_IN / "services/php", own / "services/php")
     (own / "services/apache/README").write_text("mine")
     folder = begun(tmp_path / "run", catalogue=(mine := Catalogue.load([own])))
-    kept = kept_catalogue(folder.path)
-
-    def foreign(catalogue: Catalogue) -> dict[str, str]:
-        stacks = [catalogue.stack(name) for name in ("nginx", "apache-prefork-modphp")]
-        parts = foreign_parts(stacks, [catalogue.site("static")])
-        return {part.folder.name: part.fingerprint for part in parts}
-
-    assert set(foreign(kept)) == {"apache"}
-    assert foreign(kept) == foreign(mine)
+    kept = content_of(files_of(folder.path / "catalog"))
+    assert kept is not None
+    assert kept == content_of(files_to_keep(folder.head.experiment, mine))
+    other = begun(tmp_path / "other")
+    assert content_of(files_of(other.path / "catalog")) is None
 
 
 VARIANTS = {"a": SimulatedVariant(), "b": SimulatedVariant()}

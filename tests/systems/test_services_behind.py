@@ -111,12 +111,3 @@ def test_a_service_that_cannot_stand_behind_is_reported(
 ) -> None:
     with pytest.raises(UserError, match=says):
         resolved(tmp_path, {"a": {"stack": CMD}, "b": {"stack": CMD, **variant}})
-
-
-def test_no_service_behind_a_program_says_what_code_it_runs(tmp_path: Path) -> None:
-    variants = {name: {"stack": CMD, "services": {"db": "redis"}} for name in "ab"}
-    assert resolved(tmp_path, variants)
-    for name in variants:
-        variants[name]["services"] = {"ld": "redis"}
-    with pytest.raises(UserError, match=r"\$LD_HOST says what code"):
-        resolved(tmp_path, variants)

@@ -12,12 +12,8 @@ import pytest
 from webdyno.config import Catalogue, CommandLine, Draft
 from webdyno.core.errors import UserError
 from webdyno.core.experiment import Experiment
-from webdyno.core.service import loads_code
-from webdyno.host.this_machine import Testbed
-from webdyno.host.workspace import Workspace
 from webdyno.measure.planned import sampled_experiment
-from webdyno.servers.layout import Deployment, filled_variables, lay_out
-from webdyno.servers.prepared import site_view
+from webdyno.servers.layout import filled_variables
 from webdyno.servers.service_graph import resolve_stack
 from webdyno.servers.templates import RenderedJob
 from webdyno.systems.variants import resolve
@@ -95,29 +91,6 @@ def test_a_program_gets_the_secrets_that_it_names_as_it_is_written(
     filled = RenderedJob({"environment": {"A": "${env:HIDDEN}"}}, {})
     with pytest.raises(UserError, match="HIDDEN"):
         filled_variables(replace(roles[0], service=service), filled)
-
-
-def test_nor_does_a_site(tmp_path: Path) -> None:
-    """Who agreed to it as the servers' user was asked about no program of his own."""
-    draft, catalogue = resolved(tmp_path, {"a": {"stack": CMD}, "b": {"stack": CMD}})
-    experiment = draft.check(catalogue)
-    stack = catalogue.stack(experiment.variants["a"].stack)
-    site = catalogue.site(experiment.site).replace(environment={"PYTHONPATH": "/home/him"})
-    roles = resolve_stack(stack, site, {}, 1).roles
-    with Workspace() as workspace:
-        view = site_view(site, workspace.path, workspace.path, {})
-        deployment = Deployment(Testbed(), workspace, workspace.path, site, view)
-        with pytest.raises(UserError, match=r"sets \$PYTHONPATH, which says what code"):
-            lay_out(roles, deployment)
-
-
-@pytest.mark.parametrize(
-    ("name", "it_does"),
-    [("LD_PRELOAD", True), ("PYTHONPATH", True), ("NODE_OPTIONS", True), ("npm_config_x", True)]
-    + [(name, False) for name in ("DATABASE_URL", "NODE_ENV", "SITE_APP", "PGHOST", "PHP_POOL")],
-)
-def test_variables_that_load_code_are_known(name: str, *, it_does: bool) -> None:
-    assert loads_code(name) is it_does
 
 
 def test_samples_decide_on_cpu_time_where_a_gate_counts_instructions(tmp_path: Path) -> None:

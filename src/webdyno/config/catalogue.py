@@ -1,12 +1,11 @@
 """The catalogue: services, stacks, sites, experiments and studies, webdyno's own and users'.
 
-What isn't webdyno's own is known by what it runs, and by the sum of its files.
+What isn't webdyno's own is known by the sum over its files.
 """
 
 import hashlib
 import logging
-import shlex
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cache
 from pathlib import Path
@@ -18,11 +17,10 @@ from webdyno.config.checks import WrittenTable, fits
 from webdyno.config.experiment import Draft, Override
 from webdyno.config.reading import MOST_BYTES, TomlFile, build, nearest
 from webdyno.core.errors import UserError
-from webdyno.core.experiment import Experiment, Level, State
+from webdyno.core.experiment import Experiment, Level
 from webdyno.core.files import checked_files, digest_of, everything_below, read_own
 from webdyno.core.registry import STACKS, load_extensions
-from webdyno.core.run import EXPERIMENT_FILE
-from webdyno.core.service import Arguments, Need, Service, Version, loads_code
+from webdyno.core.service import Service
 from webdyno.core.stack import Site, Stack
 from webdyno.core.study import Publication
 from webdyno.core.whose import is_others_to_change, opened
@@ -45,6 +43,8 @@ class Catalogue:
     sites: Mapping[str, Site]
     experiments: Mapping[str, Path]
     """Files; an experiment is read when it is asked for."""
+    folders: tuple[Path, ...] = ()
+    """Those of users, whose code a part of it is: see `webdyno.launch.foreign`."""
 
     @classmethod
     def load(cls, extra_dirs: Iterable[Path] = ()) -> "Catalogue":
@@ -52,7 +52,9 @@ class Catalogue:
         folders = [*extra_dirs]
         for folder in folders:
             _demand_catalogue(folder, f"--catalog {folder}")
-        read = _of_folders([*_package_folders(), *folders]) if folders else _without_users()
+        read = _without_users()
+        if folders:
+            read = replace(_of_folders([*_package_folders(), *folders]), folders=tuple(folders))
         logger.debug(
             "the catalog has %d services, %d stacks, %d sites and %d experiments",
             *(len(read.services), len(read.stacks), len(read.sites), len(read.experiments)),
@@ -91,7 +93,7 @@ class Catalogue:
         if others:
             raise UserError(
                 f"{file}: others may change {others}, so what is run and read: copy the file to "
-                "where only you can write"
+                f"where only you can write, or close it to them (chmod -R go-w {others})"
             )
         return TomlFile(file, content)
 
@@ -138,7 +140,7 @@ def _demand_catalogue(folder: Path, place: str) -> None:
     if others:
         raise UserError(
             f"{place}: others may change {others}, so what runs while you are asked: copy the "
-            "catalog to where only you can write"
+            f"catalog to where only you can write, or close it to them (chmod -R go-w {others})"
         )
 
 
@@ -238,162 +240,30 @@ def check_study(study: Publication, catalogue: Catalogue) -> None:
                 )
 
 
-SHOWN_LETTERS = 2_000
-"""Of a command that somebody is asked to agree to."""
-LINE_BREAK = "⏎"
+def files_of(folder: Path) -> dict[str, Path]:
+    """Return the files and folders of a catalog by their path in it, in the order of names.
 
-
-@dataclass(frozen=True)
-class ForeignPart:
-    """A service, a site or an experiment, which runs commands of its own."""
-
-    folder: Path
-    fingerprint: str
-    """Of all its files; the same wherever it lies."""
-    runs: tuple[str, ...]
-    """Its commands, for people."""
-    packages: tuple[str, ...]
-    """What it may ask to be installed."""
-    is_ours: bool
-    """Whether it is webdyno's own, or an unchanged copy of that, as runs keep it."""
-    in_folder: Path | None = None
-    """The folder as whose user it runs; None: as the servers' user."""
-    in_container: bool = False
-    """Whether it starts containers."""
-    owner: int | None = None
-    """The id of whose `in_folder` was known to be, as of `webdyno.core.service.Own.owner`."""
-
-
-def foreign_parts(stacks: Iterable[Stack], sites: Iterable[Site]) -> list[ForeignPart]:
-    """Return the parts that stacks and sites are made of and that aren't webdyno's own."""
-    wanted = list(sites)
-    roles = [stack.services for stack in stacks] + [site.services for site in wanted]
-    services = {role.service.folder: role.service for each in roles for role in each.values()}
-    parts = [_service_part(service) for service in services.values()]
-    parts += [_site_part(site) for site in {site.folder: site for site in wanted}.values()]
-    return [part for part in parts if not part.is_ours]
-
-
-def _service_part(service: Service) -> ForeignPart:
-    commands = [
-        *(service.build.commands if service.build else []),
-        service.check,
-        *service.initialise,
-        *service.before_start,
-        service.own.setup if service.own else [],
-        service.start,
-        service.ready,
-        service.tidy,
-        service.snapshot,
-        service.restore,
-        service.query,
-        service.counts,
-        *([service.version.command] if isinstance(service.version, Version) else []),
-        *(version.command for version in service.modules.values()),
-        service.own.removed_by if service.own else [],
-        *_loading_code(service.environment),
-        *_loading_code(service.own.when_sampled if service.own else {}),
-        *_loading_code(service.variables),
-    ]
-    neighbours = _neighbours(service)
-    for name in neighbours:
-        service.path_of(name)  # it leads nowhere else
-    fingerprint = _fingerprint(service.folder, neighbours)
-    return ForeignPart(
-        folder=service.folder,
-        fingerprint=fingerprint,
-        is_ours=fingerprint == _fingerprint(BUILT_IN / "services" / service.name, neighbours),
-        runs=tuple(_shown(commands, service.folder / "service.toml")),
-        packages=_packages(service.needs.values()),
-        in_folder=Path(service.own.folder or service.folder) if service.own else None,
-        in_container=service.own is not None and service.own.container_port is not None,
-        owner=service.own.owner if service.own else None,
-    )
-
-
-def fingerprint_of(stack: Stack) -> str:
-    """Sum up a stack and the services that it is made of; the same wherever they lie."""
-    parts = [_service_part(role.service).fingerprint for role in stack.services.values()]
-    return "-".join([_fingerprint(stack.folder, []), *parts])
-
-
-def _loading_code(variables: Mapping[str, str]) -> Iterator[list[str]]:
-    """Yield the variables that make programs run more than their own code."""
-    return ([f"{name}={value}"] for name, value in variables.items() if loads_code(name))
-
-
-def _neighbours(service: Service) -> list[str]:
-    """Return the files of other services' folders that a service has: `OTHER/FILE`."""
-    if service.build is None:
-        return list(service.files.values())
-    program = service.build.program
-    inside = checked_files(service.path_of(program)) if service.path_of(program).is_dir() else {}
-    return [*service.files.values(), *(f"{program}/{name}" for name in inside)]
-
-
-def _site_part(site: Site) -> ForeignPart:
-    commands = [*_shown([*site.setup, *_loading_code(site.environment)], site.folder / "site.toml")]
-    if any((site.folder / name).is_dir() for name in ("root", "app")):
-        commands.append("its files in root/ and app/, where a server runs such")
-    fingerprint = _fingerprint(site.folder, [])
-    return ForeignPart(
-        folder=site.folder,
-        fingerprint=fingerprint,
-        is_ours=fingerprint == _fingerprint(BUILT_IN / "sites" / site.name, []),
-        runs=tuple(commands),
-        packages=_packages(site.requires.values()),
-    )
-
-
-def commands_around_rounds(states: Iterable[State], folder: Path) -> list[ForeignPart]:
-    """Return what experiments run before and after their rounds, as the user of a run's folder.
-
-    They run in the current folder, and are others in another one: `./reset.sh` is what lies there.
+    Raise UserError for links that lead out of it, and for what is neither file nor folder.
     """
-    parts: dict[str, ForeignPart] = {}
-    for state in states:
-        commands = [f"state.before_round: {command}" for command in state.before_round]
-        commands += [f"state.after_round: {command}" for command in state.after_round]
-        summed_up = "\0".join([str(Path.cwd()), *commands]).encode()
-        fingerprint = hashlib.sha256(summed_up).hexdigest()
-        if commands:
-            parts[fingerprint] = ForeignPart(
-                folder=folder,
-                fingerprint=fingerprint,
-                runs=tuple(_in_one_line(command, folder / EXPERIMENT_FILE) for command in commands),
-                packages=(),
-                is_ours=False,
-                in_folder=folder,
-            )
-    return list(parts.values())
+    return {
+        f"{kind}/{name}": path
+        for kind in KINDS
+        if (folder / kind).is_dir()
+        for name, path in checked_files(folder / kind).items()
+    }
 
 
-def _shown(commands: Sequence[Arguments], file: Path) -> Iterator[str]:
-    for words in commands:
-        if line := shlex.join(words):
-            yield _in_one_line(line, file)
+def content_of(files: Mapping[str, Path]) -> str | None:
+    """Return the sum over a catalog's files; None where all are as in webdyno's own."""
+    summed_up, is_ours = hashlib.sha256(), True
+    for name, path in sorted(files.items()):
+        if path.is_file():
+            digest = digest_of(path)
+            summed_up.update(f"{name}\0".encode() + digest)
+            is_ours = is_ours and _is_built_in(name, digest)
+    return None if is_ours else summed_up.hexdigest()
 
 
-def _in_one_line(line: str, file: Path) -> str:
-    """Return a command in one line, with its line breaks shown; say what of a long one is cut."""
-    shown = " ".join(line.replace("\n", f" {LINE_BREAK} ").split())
-    if len(shown) <= SHOWN_LETTERS:
-        return shown
-    cut = len(shown) - SHOWN_LETTERS
-    return f"{shown[:SHOWN_LETTERS]}… ({cut:,} more letters: read {file})"
-
-
-def _packages(needs: Iterable[Need]) -> tuple[str, ...]:
-    return tuple(sorted({need.apt for need in needs}))
-
-
-def _fingerprint(folder: Path, templates: Iterable[str]) -> str:
-    """Sum up a folder's files, and those of the templates that lie in neighbouring folders."""
-    digest = hashlib.sha256(f"{folder.parent.name}/{folder.name}\0".encode())
-    path_of = {name: folder.parent / name for name in templates}
-    neighbours = {name: path for name, path in path_of.items() if path.is_file()}
-    files = [*checked_files(folder).items(), *neighbours.items()]
-    for name, path in files:
-        content = digest_of(path).hex() if path.is_file() else ""
-        digest.update(f"{name}\0{content}\0".encode())
-    return digest.hexdigest()
+def _is_built_in(name: str, digest: bytes) -> bool:
+    ours = BUILT_IN / name
+    return ours.is_file() and digest_of(ours) == digest

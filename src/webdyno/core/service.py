@@ -1,6 +1,5 @@
 """A service: one kind of server process, the template of its configuration, how to run it."""
 
-import re
 from collections.abc import Iterable
 from ipaddress import ip_address
 from pathlib import Path
@@ -41,18 +40,6 @@ Variable = Annotated[
 """Name of an environment variable."""
 Pattern = Annotated[str, Field(max_length=1000), AfterValidator(regular_expression)]
 """A regular expression."""
-
-_LOADS_CODE = re.compile(
-    r"(LD|DYLD|NPM_CONFIG|GEM|BUNDLE|JAVA|_JAVA|JDK_JAVA|DOTNET|CORECLR|COMPLUS|LUA|GIT|SSH|OPENSSL"
-    r"|ERL|XDG)_.+|(BASH|PYTHON|PERL|RUBY).*|NODE_(OPTIONS|PATH)|PHP(RC|_INI_SCAN_DIR)|CLASSPATH"
-    r"|(MAVEN|GRADLE|SBT)_OPTS|GCONV_PATH|LOCPATH|GLIBC_TUNABLES|PATH|HOME|SHELL|ENV|IFS|TMPDIR",
-    re.IGNORECASE,
-)
-
-
-def loads_code(variable: str) -> bool:
-    """Whether programs take from a variable of that name what code they run, or where it lies."""
-    return _LOADS_CODE.fullmatch(variable) is not None
 
 
 class Need(Model):

@@ -19,6 +19,10 @@ PART = os.O_PATH | os.O_NOFOLLOW | os.O_CLOEXEC
 MOST_LINKS = 40
 """On the way to a file; as the kernel has it."""
 ACCESS_LIST = "system.posix_acl_access"
+FIRST_PID_NAMESPACE = 0xEFFFFFFC
+"""Its number in /proc: that of a machine, not of a container (PROC_PID_INIT_INO of Linux)."""
+WAYS_IN = {"systemd", "init", "sshd", "dropbear", "login", "agetty", "cron", "crond", "atd"}
+"""Programs that begin others as users who weren't there."""
 
 
 def sudo_caller() -> int | None:
@@ -56,7 +60,42 @@ def _is_others(part: int, *, groups: bool) -> bool:
     )
     writable = status.st_mode & stat.S_IWOTH or by_group
     protected = status.st_mode & stat.S_ISVTX or stat.S_ISLNK(status.st_mode)
-    return status.st_uid not in trusted_users() or bool(writable and not protected)
+    is_open = bool(writable and not protected)
+    return status.st_uid not in trusted_users() or (is_open and others_are_here())
+
+
+@cache
+def others_are_here() -> bool:
+    """Whether another user may act on this machine.
+
+    Not so in a container of root's in which nobody else's processes run, nor any that lets users
+    in: a CI job's, whose checkout everybody may write.
+    """
+    if os.geteuid() != 0:
+        return True
+    try:
+        if Path("/proc/self/ns/pid").stat().st_ino == FIRST_PID_NAMESPACE:
+            return True
+        return any(map(_lets_others_in, Path("/proc").glob("[0-9]*")))
+    except OSError:
+        return True
+
+
+def _lets_others_in(process: Path) -> bool:
+    """Whether a process is somebody else's, or begins such; not if it has ended."""
+    with suppress(FileNotFoundError, ProcessLookupError):
+        lines = (process / "status").read_text().splitlines()
+        said = dict(line.split(":", 1) for line in lines if ":" in line)
+        users = {int(uid) for uid in said["Uid"].split()}
+        return not users <= trusted_users() or said["Name"].strip() in WAYS_IN
+    return False
+
+
+def _keeps_out(folder: int) -> bool:
+    """Whether nobody else gets into a folder, nor so to anything in it, whatever its rights."""
+    status = os.fstat(folder)
+    by_group = status.st_mode & stat.S_IXGRP and (_has_others(status.st_gid) or _has_list(folder))
+    return not (status.st_mode & stat.S_IXOTH or by_group)
 
 
 def _has_list(part: int) -> bool:
@@ -105,8 +144,7 @@ def opened(path: Path) -> Iterator[Opened]:
         ours = status.st_uid in trusted_users()
         if not ours or (not closed and _is_others(part, groups=False)):
             others.append(place)
-        is_open = not stat.S_ISDIR(status.st_mode) or stat.S_IMODE(status.st_mode) & 0o077
-        closed = closed or (ours and not is_open)
+        closed = closed or (ours and stat.S_ISDIR(status.st_mode) and _keeps_out(part))
 
     descriptor = followed(path, look)
     try:

@@ -8,10 +8,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
-from typing import Literal, NamedTuple
+from typing import NamedTuple
 
 from webdyno.config import Catalogue, CommandLine, Draft, Override, time_limit
-from webdyno.config.catalogue import BUILT_IN
 from webdyno.config.experiment import TIME, TIME_IS_LIMIT, Source
 from webdyno.config.reading import KeyPath, TomlFile, build
 from webdyno.core.base import Model
@@ -24,24 +23,13 @@ from webdyno.core.registry import question_keys
 from webdyno.core.request import WrittenRequest
 from webdyno.core.session import Values
 from webdyno.core.stack import Site, Stack
-from webdyno.core.sweep import plan_points
 from webdyno.core.tables import as_list, as_table, table
 from webdyno.launch.caller import Caller
-from webdyno.launch.consent import (
-    agree_to_own,
-    provide,
-    refuse_commands_of,
-    refuse_own_systems,
-)
-from webdyno.launch.sending import (
-    agree_to_own_sending,
-    agree_to_sending,
-    project_around,
-    refuse_unaskable,
-)
+from webdyno.launch.consent import provide, refuse_own_systems
+from webdyno.launch.foreign import agree_to_use, know_as_yours, refuse_commands
+from webdyno.launch.sending import project_around
 from webdyno.systems.kinds import LONGEST_NAME, NamedSystem, variant_names
 
-EXPERIMENTS = BUILT_IN / "experiments"
 USUAL_OBJECTIVES = ("p99<50ms",)
 """Of a search for a capacity."""
 
@@ -93,37 +81,23 @@ def checked_with_own(
     """Return an experiment, checked, and the catalogue that all of its variants are in.
 
     `folder` is where relative paths begin; `fresh` has revisions built again. What you wrote
-    yourself needs no other yes. What has to be installed for it does, and so does what a run kept
-    or a catalogue has, which may be somebody else's.
+    yourself needs no other yes. What has to be installed for it does, and so do catalogs and what a
+    run kept, which may be somebody else's: before anything is built of it.
     """
     _check_counted(draft)
-    origin = _origin(draft.source, catalogue)
-    if origin:
-        refuse_unaskable(draft, origin)
+    agree_to_use(catalogue, caller, _kept_file(draft.source))
     resolved, joined = _resolve_own(draft, catalogue, folder, caller, fresh=fresh)
     experiment = resolved.check(joined)
-    states = [point.experiment.state for point in plan_points(experiment)]
-    refuse_commands_of(states, caller)
-    if origin:
-        agree_to_sending(experiment, joined, caller)
-    else:
-        new = joined.stacks.keys() - catalogue.stacks.keys()
-        own = [joined.stacks[name] for name in new]
-        agree_to_own(own, states, caller, known=catalogue.services.values())
-        agree_to_own_sending(experiment, joined, caller)
+    refuse_commands(experiment, joined, caller)
+    know_as_yours(experiment, caller)
     return experiment, joined
 
 
-def _origin(source: Source, catalogue: Catalogue) -> Literal["catalog", "run"] | None:
-    """Return where an experiment is from that may be somebody else's; None for one of yours."""
+def _kept_file(source: Source) -> TomlFile | None:
+    """Return an experiment's file where a run kept it."""
     from webdyno.measure.repeat import is_kept
 
-    if not isinstance(source, TomlFile):
-        return None
-    if is_kept(source.folder):
-        return "run"
-    of_catalogues = {file.parent for file in catalogue.experiments.values()}
-    return "catalog" if source.folder in of_catalogues - {EXPERIMENTS} else None
+    return source if isinstance(source, TomlFile) and is_kept(source.folder) else None
 
 
 def _check_counted(draft: Draft) -> None:
@@ -208,9 +182,9 @@ def one_system(
     variants = {name: {"stack": name, **own}}
     spoken = CommandLine({"variants": variants, "load": dict(load)}, {("variants", name): name})
     draft = _draft(spoken, [name], own, overrides, caller)
+    agree_to_use(catalogue, caller)
     resolved, joined = _resolve_own(draft, catalogue, Path.cwd(), caller, within=within)
     stack = joined.stack(resolved.data["variants"][name]["stack"])
-    agree_to_own([stack], [], caller, known=catalogue.services.values())
     made = build(Load, resolved.data.get("load", {}), lambda where: draft.place(("load", *where)))
     requests = _requests(resolved, made, said="paths" in load)
     login = _written(resolved, "login")

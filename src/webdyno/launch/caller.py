@@ -209,15 +209,10 @@ def agreed() -> set[str]:
     return known
 
 
-def remember(agreements: Iterable[str]) -> None:
-    """Ask no more about these in this process."""
-    _AGREED.update(agreements)
-
-
 def keep(agreements: Iterable[str], caller: Caller) -> None:
     """Ask no more about these, later either; where they can't be kept, it will be asked again."""
     new = [*dict.fromkeys(agreements)]
-    remember(new)
+    _AGREED.update(new)
     if not new:
         return
     try:

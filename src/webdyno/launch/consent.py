@@ -1,20 +1,19 @@
-"""What needs a yes before it is done: installing, building, running what isn't webdyno's own."""
+"""What needs a yes before it is done, such as installing and building, or a flag of its own."""
 
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from webdyno.config import Catalogue
-from webdyno.config.catalogue import ForeignPart, commands_around_rounds, foreign_parts
 from webdyno.core.base import Model
 from webdyno.core.errors import OperationError, UserError
-from webdyno.core.experiment import Experiment, State
+from webdyno.core.experiment import Experiment
 from webdyno.core.format import count, latency, number, percent
-from webdyno.core.service import Need, Service
+from webdyno.core.service import Need
 from webdyno.core.stack import Site, Stack
 from webdyno.core.sweep import plan_points
 from webdyno.core.text import SECRET
-from webdyno.launch.caller import Caller, agreed, keep, remember
+from webdyno.launch.caller import Caller
 
 if TYPE_CHECKING:
     from webdyno.host.users import ServerUser
@@ -26,23 +25,6 @@ MOST_UNLIKE = 0.5
 MOST_NAMED = 5
 SHOWN_HOSTS = 100
 NAMED_LETTERS = 160
-
-
-def agree_to_foreign(parts: Sequence[ForeignPart], caller: Caller) -> None:
-    """Ask before parts that aren't webdyno's own run, once for each content, or raise UserError.
-
-    Commands that run in a folder are asked about in each process: what `./server` is there is no
-    part of the content.
-    """
-    if not caller.allows_commands:
-        for part in parts:
-            if part.in_folder is not None and part.runs:
-                raise not_allowed(part.runs[0], "is a command")
-    if not (new := _not_agreed_to(parts)):
-        return
-    agree(_what_runs(new), "run that?", caller)
-    remember(map(_agreement, new))
-    keep([_agreement(part) for part in new if part.in_folder is None], caller)
 
 
 def agree(
@@ -67,33 +49,6 @@ def agree(
         raise UserError(f"{nothing}, since you didn't agree")
 
 
-def agree_to_catalogues(stacks: Sequence[Stack], sites: Sequence[Site], caller: Caller) -> None:
-    """Ask for what parts of a catalogue will run, as `agree_to_foreign` does."""
-    agree_to_foreign(foreign_parts(stacks, sites), caller)
-
-
-def agree_to_own(
-    stacks: Sequence[Stack],
-    states: Sequence[State],
-    caller: Caller,
-    *,
-    known: Collection[Service] = (),
-) -> None:
-    """Remember that you requested these yourself: a resumed run asks no more.
-
-    Services of a catalogue, which were `known` before, you named at most, and nothing of them.
-    """
-    of_catalogues = {service.folder for service in known}
-    own = [
-        part
-        for part in foreign_parts(stacks, [])
-        if part.in_folder and part.folder not in of_catalogues
-    ]
-    # The folder of a new run, whose owner they run as, will be ours.
-    own += commands_around_rounds(states, Path("/"))
-    keep(map(_agreement, _not_agreed_to(own)), caller)
-
-
 def refuse_own_systems(written: Mapping[str, Any], caller: Caller) -> None:
     """Raise UserError where an experiment names systems that would run commands, and may not.
 
@@ -114,12 +69,6 @@ def own_systems(written: Mapping[str, Any]) -> Iterator[tuple[str, "OwnKind"]]:
     for key, text in keyed_texts([written.get("variants"), written.get("factors")]):
         if key and is_own(text):
             yield text, KINDS[text.partition(":")[0]]
-
-
-def refuse_commands_of(states: Iterable[State], caller: Caller) -> None:
-    """Raise UserError where experiments run commands around their rounds, and may not."""
-    for part in commands_around_rounds(states, Path.cwd()) if not caller.allows_commands else ():
-        raise not_allowed(part.runs[0], "is a command")
 
 
 def keyed_texts(value: object, key: str = "") -> Iterator[tuple[str, str]]:
@@ -324,28 +273,6 @@ def _differences_of(experiment: Experiment, unlike: Sequence["Unlike"]) -> str:
     return "\n".join(lines)
 
 
-def _what_runs(parts: Sequence[ForeignPart]) -> str:
-    lines = ["this isn't webdyno's own, and will run:"]
-    for part in parts:
-        elsewhere = part.in_folder and not part.in_folder.is_relative_to(part.folder)
-        inside = f" in {part.in_folder}" if elsewhere else ""
-        lines.append(f"  {part.folder} (as {_as_whom(part)}{inside})")
-        lines += [f"    {command}" for command in part.runs]
-        if part.packages:
-            lines.append(f"    with the packages {', '.join(part.packages)}")
-    return "\n".join(lines)
-
-
-def _as_whom(part: ForeignPart) -> str:
-    from webdyno.host.users import name_of, server_user
-
-    if part.in_container:
-        return name_of(None)
-    if part.in_folder is None:
-        return name_of(server_user())
-    return name_of(_program_user(part.folder, part.in_folder, part.owner))
-
-
 def _program_user(run: Path, folder: Path, owner: int | None) -> "ServerUser | None":
     """Return as whom a program runs, as `programs_user`; a run's folder may not be there yet.
 
@@ -355,13 +282,3 @@ def _program_user(run: Path, folder: Path, owner: int | None) -> "ServerUser | N
 
     run, folder = (path if path.exists() else Path("/") for path in (run, folder))
     return programs_user(run, folder, owner)
-
-
-def _not_agreed_to(parts: Sequence[ForeignPart]) -> list[ForeignPart]:
-    known = agreed()
-    return [part for part in parts if _agreement(part) not in known]
-
-
-def _agreement(part: ForeignPart) -> str:
-    """Return what a yes is kept as: the same content as another user is something else."""
-    return f"{part.fingerprint}:{_as_whom(part)}"

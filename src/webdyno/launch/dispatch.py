@@ -32,6 +32,7 @@ from webdyno.core.sweep import plan_points
 from webdyno.launch.arrangement import Arrangement
 from webdyno.launch.caller import Caller
 from webdyno.launch.consent import refuse_other_machines, vouched_targets
+from webdyno.launch.foreign import agree_to_use, know_run
 from webdyno.measure.folder import MOST_HEAD_BYTES, RunFolder
 from webdyno.measure.records_file import RECORDS_FILE
 
@@ -106,11 +107,11 @@ def spread_over_hosts(asked: Arrangement, out: Path | None) -> Dispatch:
     return _of_points(folder, head, asked.experiment)._replace(begin=begin)
 
 
-def begun_in(folder: Path) -> Dispatch:
+def begun_in(folder: Path, caller: Caller) -> Dispatch:
     """Return what was begun in a folder, to go on with it; raise UserError if it is another's."""
     from webdyno.measure.repeat import kept_catalogue
 
-    kept_catalogue(folder)  # his experiment names files, which hosts are sent
+    agree_to_use(kept_catalogue(folder), caller, spread_in(folder), folder)
     if (folder / FLEET_FILE).exists():
         return _of_replicates(folder, read_head(FleetHead, folder / FLEET_FILE))
     return _of_points(folder, read_head(SpreadHead, folder / SPREAD_FILE), spread_in(folder))
@@ -308,6 +309,7 @@ def begin_folder(
     except OSError as error:
         raise OperationError(f"{folder}: can't be made: {cause_of(error)}") from error
     keep_for_repeating(folder, experiment, catalogue)
+    know_run(folder, experiment, catalogue, caller)
     write_whole(file, head.model_dump_json(indent=2) + "\n")
 
 

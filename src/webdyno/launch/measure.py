@@ -7,7 +7,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Literal, NamedTuple
 
 from webdyno.config import Catalogue
-from webdyno.config.catalogue import ForeignPart, commands_around_rounds, foreign_parts
 from webdyno.core.errors import OperationError
 from webdyno.core.experiment import Experiment
 from webdyno.core.format import count, duration
@@ -16,17 +15,16 @@ from webdyno.core.records import SlotRecord
 from webdyno.core.registry import command
 from webdyno.core.stack import Site, Stack
 from webdyno.core.sweep import plan_points
-from webdyno.host.users import others_may_change
 from webdyno.launch.caller import Caller
 from webdyno.launch.consent import (
-    agree_to_foreign,
     agree_to_secrets,
     provide,
     refuse_other_machines,
     vouched_targets,
     without_unlike,
 )
-from webdyno.launch.sending import agree_to_sending, refuse_reading
+from webdyno.launch.foreign import agree_to_use, know_run, refuse_commands
+from webdyno.launch.sending import refuse_reading
 from webdyno.load.interface import program
 from webdyno.measure.folder import HEAD_FILE, RunFolder
 from webdyno.servers.needs import needs_of
@@ -85,7 +83,7 @@ def measure_again(
 
     def begun(backend: "Backend", there: Experiment) -> RunFolder:
         folder = begin_run(name, there, catalogue, out, backend)
-        _agree_again(there, catalogue, folder.path, caller)
+        know_run(folder.path, there, catalogue, caller)
         return folder
 
     return _measure_in(_backend(experiment, caller, vouched), begun, caller, rounds=rounds)
@@ -272,7 +270,9 @@ def _provide(
     there = [plan.experiment for plan in plan_points(experiment)]
     for each in there:
         refuse_reading(each, caller)
+        refuse_commands(each, catalogue, caller)
         _refuse_open_ports(each, catalogue)
+    agree_to_use(catalogue, caller, experiment, folder)
     stacks, sites = _named_parts(there, catalogue)
     generators = [program(name) for name in dict.fromkeys(each.generator for each in there)]
     tools = [need for its in generators if (need := its.need)]
@@ -283,8 +283,7 @@ def _provide(
     on_hosts = experiment.testbed.kind == "cluster"
     refuse_other_machines(stacks, caller, anywhere=on_hosts)
     vouched = vouched_targets(stacks, sites, caller)
-    around = commands_around_rounds((each.state for each in there), folder)
-    _agree_to_all(experiment, catalogue, caller, around)
+    agree_to_secrets(stacks, there, caller)
     if not on_hosts:  # those look themselves
         provide(stacks, sites, tools, caller)
         _report_others(caller)
@@ -292,38 +291,6 @@ def _provide(
         for bias in its.biases:
             caller.notify(f"{its.name}: {bias}")
     return vouched
-
-
-def _agree_again(
-    experiment: Experiment, catalogue: Catalogue, folder: Path, caller: Caller
-) -> None:
-    """Get a yes to what a new run has kept, where others may have changed it since the first."""
-    from webdyno.measure.repeat import kept_catalogue
-
-    there = [plan.experiment for plan in plan_points(experiment)]
-    foreign = foreign_parts(*_named_parts(there, catalogue))
-    if not any(map(others_may_change, (folder, *(part.folder for part in foreign)))):
-        return
-    kept = kept_catalogue(folder)
-    stacks, _ = _named_parts(there, kept)
-    for each in there:
-        _refuse_open_ports(each, kept)
-    refuse_other_machines(stacks, caller, anywhere=experiment.testbed.kind == "cluster")
-    _agree_to_all(experiment, kept, caller)
-
-
-def _agree_to_all(
-    experiment: Experiment,
-    catalogue: Catalogue,
-    caller: Caller,
-    around: Sequence[ForeignPart] = (),
-) -> None:
-    """Ask for whatever at any of the points needs a yes; `around` are commands around rounds."""
-    there = [plan.experiment for plan in plan_points(experiment)]
-    stacks, sites = _named_parts(there, catalogue)
-    agree_to_sending(experiment, catalogue, caller)
-    agree_to_secrets(stacks, there, caller)
-    agree_to_foreign([*foreign_parts(stacks, sites), *around], caller)
 
 
 def _named_parts(

@@ -44,10 +44,8 @@ def keep_for_repeating(folder: Path, experiment: Experiment, catalogue: Catalogu
     variants = variants_of_all_points(experiment, catalogue)
     try:
         with _new_folder(folder, CATALOGUE_FOLDER) as kept:
-            for kind, part in sorted(set(_parts(variants))):
-                _copy(part, kept / kind / part.name)
-            for service in _services(variants):
-                _copy_neighbours(service, kept / "services")
+            for name, path in files_to_keep(experiment, catalogue).items():
+                _copy(path, kept / name)
             for service in _services(variants):
                 if service.own:
                     _leave_to_owner(kept / "services" / service.folder.name, service.folder)
@@ -98,10 +96,15 @@ def kept_catalogue(folder: Path) -> Catalogue:
     for one that was killed while its copy was made, and for a copy that holds something else than
     files, such as a pipe.
     """
-    kept = folder / CATALOGUE_FOLDER
-    if not kept.is_dir():
+    if not (folder / CATALOGUE_FOLDER).is_dir():
         _refuse_of_others(folder, folder.stat())
         return Catalogue.load()
+    return Catalogue.load([kept_folder(folder)])
+
+
+def kept_folder(folder: Path) -> Path:
+    """Return where a run's catalog lies out of others' reach; raise UserError as above."""
+    kept = folder / CATALOGUE_FOLDER
     if not (folder / EXPERIMENT_FILE).is_file():
         raise UserError(f"{folder}: this run was ended before it began; remove it and begin again")
     size = sum(path.stat().st_size for path in checked_files(kept).values())
@@ -110,7 +113,7 @@ def kept_catalogue(folder: Path) -> Catalogue:
     if others_may_change(kept):
         kept = _out_of_reach(folder.absolute())
         checked_files(kept)
-    return Catalogue.load([kept])
+    return kept
 
 
 @cache
@@ -155,30 +158,43 @@ def _services(variants: Iterable[PlannedVariant]) -> Iterator[Service]:
             yield part.service
 
 
-def _copy_neighbours(service: Service, services: Path) -> None:
-    """Copy what a service takes from neighbouring folders: `OTHER/FILE`, `OTHER/PROGRAM`."""
-    if service.build and not (service.folder / service.build.program).exists():
-        target = services / service.build.program
-        if not target.exists():
-            _copy(service.path_of(service.build.program), target)
-    for template in service.files.values():
-        target = services / template
-        if not (service.folder / template).exists() and not target.exists():
-            target.parent.mkdir(parents=True, exist_ok=True)
-            _copy_file(service.path_of(template), target)
+def files_to_keep(experiment: Experiment, catalogue: Catalogue) -> dict[str, Path]:
+    """Return the files and folders that an experiment's variants are made of.
+
+    By their paths in a run's part of the catalog. Raise UserError for links that lead elsewhere.
+    """
+    variants = variants_of_all_points(experiment, catalogue)
+    files: dict[str, Path] = {}
+    for kind, part in sorted(set(_parts(variants))):
+        files |= _below(part, f"{kind}/{part.name}")
+    for service in _services(variants):
+        for name in _neighbours(service):
+            path = service.path_of(name)
+            if (kept := f"services/{name}") not in files:
+                files |= _below(path, kept) if path.is_dir() else {kept: path.resolve()}
+    return dict(sorted(files.items()))
+
+
+def _below(folder: Path, name: str) -> dict[str, Path]:
+    below = {f"{name}/{inside}": path for inside, path in checked_files(folder).items()}
+    return {name: folder.resolve()} | below
+
+
+def _neighbours(service: Service) -> Iterator[str]:
+    """Yield what a service takes from neighbouring folders: `OTHER/FILE`, `OTHER/PROGRAM`."""
+    wanted = [*([service.build.program] if service.build else []), *service.files.values()]
+    return (name for name in wanted if not (service.folder / name).exists())
 
 
 def _copy(source: Path, target: Path) -> None:
-    """Copy a folder with what is in it; symbolic links, which stay inside, go on doing so."""
-    target.mkdir(parents=True)
-    for name, path in checked_files(source).items():
-        copy = target / name
-        if path.is_symlink():
-            copy.symlink_to(os.path.relpath(path.resolve(), path.parent.resolve()))
-        elif path.is_dir():
-            copy.mkdir()
-        else:
-            _copy_file(path, copy)
+    """Copy a folder without what is in it, or a file; a link, which stays inside, goes on so."""
+    target.parent.mkdir(parents=True, exist_ok=True)
+    if source.is_symlink():
+        target.symlink_to(os.path.relpath(source.resolve(), source.parent.resolve()))
+    elif source.is_dir():
+        target.mkdir(exist_ok=True)
+    else:
+        _copy_file(source, target)
 
 
 def _copy_file(source: Path, target: Path) -> None:

@@ -3,14 +3,14 @@
 import hmac
 import os
 import secrets
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 from webdyno.core.errors import OperationError, UserError
 from webdyno.core.files import folder_inside, write_whole, writing
-from webdyno.core.service import PERF_NAMES, Service, loads_code
+from webdyno.core.service import PERF_NAMES, Service
 from webdyno.core.stack import Site
 from webdyno.core.text import SECRET, with_secrets
 from webdyno.host.copies import copy_own
@@ -141,8 +141,6 @@ def lay_out(
         if role.name in deployment.site.services
         for name, text in filled.texts["variables"].items()
     }
-    if any(role.service.own for role in roles):
-        _refuse_code(known_by | of_site.texts["environment"], deployment.site)
     of_programs = PLAIN_ENVIRONMENT | known_by | of_site.texts["environment"]
     of_servers = PLAIN_ENVIRONMENT | of_site.texts["environment"]
     here = placement.mine if placement else {role.name for role in roles}
@@ -249,15 +247,6 @@ def _hosts_and_ports(
         )
         for role in roles
     }
-
-
-def _refuse_code(variables: Iterable[str], site: Site) -> None:
-    """Raise UserError where a user's own program would get code by variables of a site."""
-    for name in filter(loads_code, variables):
-        raise UserError(
-            f"the site {site.name} sets ${name}, which says what code a program runs: it can't do "
-            "so for one of yours; set it yourself (environment), or leave the site out"
-        )
 
 
 def filled_variables(role: Role, filled: RenderedJob) -> dict[str, str]:

@@ -4,7 +4,7 @@ from collections.abc import Iterable, Mapping
 
 from webdyno.config.reading import PlaceOf, nearest
 from webdyno.core.errors import UserError
-from webdyno.core.service import PERF_NAMES, Need, Service, loads_code
+from webdyno.core.service import PERF_NAMES, Need, Service
 from webdyno.systems.target import (
     PROGRAM,
     GeneratedService,
@@ -107,12 +107,7 @@ def variables_of_services(spec: TargetSpec) -> dict[str, str]:
         raise UserError(
             f"{spec.place}: ${name} names a service behind it; rename that variable or setting"
         )
-    allowed = {name: value for name, value in usual.items() if name not in others}
-    for name in filter(loads_code, allowed | variables):
-        raise UserError(
-            f"{spec.place}: ${name} says what code a program runs, and no service behind it may"
-        )
-    return allowed | variables
+    return {name: value for name, value in usual.items() if name not in others} | variables
 
 
 def _of_role(role: str, texts: Mapping[str, str]) -> dict[str, str]:

@@ -87,14 +87,14 @@ def doctor(
 
 def _install(names: Sequence[str], catalogue: "Catalogue", *, yes: bool) -> None:
     from webdyno.interfaces.cli.progress import at_terminal
-    from webdyno.launch.consent import agree_to_catalogues, provide
+    from webdyno.launch.consent import provide
+    from webdyno.launch.foreign import agree_to_use
     from webdyno.media.console import plain_console
-    from webdyno.servers.needs import unbuilt
 
     wanted = [catalogue.stack(name) for name in names] or list(catalogue.stacks.values())
     sites = {site.name: site for stack in wanted for site in catalogue.sites_for(stack)}
     caller = at_terminal(RunFlags(yes=yes))
-    agree_to_catalogues([stack for stack in wanted if unbuilt([stack])], [], caller)
+    agree_to_use(catalogue, caller)
     provide(wanted, list(sites.values()), [], caller)
     plain_console().print(f"everything is there for {', '.join(stack.name for stack in wanted)}")
 

@@ -239,6 +239,7 @@ def resume(
         webdyno resume runs/2026-11-21-093000-static-hello --time 5m
     """
     from webdyno.interfaces.cli.cluster import is_fleet, is_spread, measure_and_show_all
+    from webdyno.interfaces.cli.progress import at_terminal
     from webdyno.interfaces.cli.result import go_on_and_show, sweeps_afterwards
 
     run = run_folder(run)
@@ -247,5 +248,5 @@ def resume(
 
         if time.given is not None:
             raise UserError("--time is for a single run: give the folder of a host's")
-        return measure_and_show_all(begun_in(run), how)
+        return measure_and_show_all(begun_in(run, at_terminal(how)), how)
     return go_on_and_show(run, how, time.seconds, afterwards=sweeps_afterwards(how))

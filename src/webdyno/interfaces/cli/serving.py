@@ -81,7 +81,6 @@ def up(
     from webdyno.interfaces.cli.progress import at_terminal
     from webdyno.launch.arrangement import one_system
     from webdyno.launch.consent import (
-        agree_to_catalogues,
         agree_to_secrets,
         provide,
         refuse_other_machines,
@@ -124,7 +123,6 @@ def up(
     refuse_other_machines([wanted], caller)
     vouched = vouched_targets([wanted], [served], caller)
     agree_to_secrets([wanted], resolved.asked, caller)
-    agree_to_catalogues([wanted], [served], caller)
     provide([wanted], [served], [], caller)
     console, testbed = plain_console(), Testbed().vouching_for(vouched)
     show = partial(console.print, markup=False, soft_wrap=True)
@@ -235,13 +233,17 @@ def ui(
     import uvicorn
 
     from webdyno.config import Catalogue
-    from webdyno.interfaces.cli.progress import ask_person
+    from webdyno.interfaces.cli.progress import ask_person, at_terminal
     from webdyno.interfaces.ui.app import make_app
     from webdyno.interfaces.ui.guard import ImpatientProtocol, fresh_address
     from webdyno.interfaces.ui.runs import Runs
     from webdyno.interfaces.ui.starting import Starter
+    from webdyno.launch.foreign import agree_to_use
     from webdyno.media.console import plain_console
 
+    known = Catalogue.load(catalog)
+    if sys.stdin.isatty():  # else pages begin nothing of it, unless it was agreed to before
+        agree_to_use(known, at_terminal(RunFlags()))
     runs, token = Runs(folder), token_urlsafe(24)
     ask = partial(ask_person, usual=False) if sys.stdin.isatty() else None
     starter = Starter(runs.root, ask)
@@ -253,7 +255,7 @@ def ui(
         except OSError as error:
             raise OperationError(f"--port {port}: can't be listened on: {error.strerror}") from None
         port = listening.getsockname()[1]
-        app = make_app(runs, Catalogue.load(catalog), starter, token, port, _defect, address)
+        app = make_app(runs, known, starter, token, port, _defect, address)
         plain_console().print(f"http://{address}:{port}/{token}/", soft_wrap=True)
         config = uvicorn.Config(
             app,

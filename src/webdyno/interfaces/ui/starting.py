@@ -56,6 +56,8 @@ def comparison_asked(given: Mapping[str, str], catalogue: Catalogue, root: Path)
     if settings := dict(_load(given)):
         arguments["settings"] = settings
     arguments |= {key: given[key] for key in ("site", "time") if given[key]}
+    if catalogue.folders:
+        arguments["catalog"] = [folder.absolute() for folder in catalogue.folders]
     own: list[object] = [
         system
         for system in systems.values()
