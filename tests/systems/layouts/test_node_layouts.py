@@ -5,7 +5,8 @@ from typing import Any
 
 import pytest
 
-from systems.layouts.laid_out import Case, Files, check, choices
+from systems.layouts.laid_out import Case, Files, check, choices, laid_out
+from webdyno.systems.layouts import find_app
 
 NPM = "npm install --no-audit --no-fund --loglevel=error"
 LISTENS = "app.get('/a', f)\napp.get('/b/:id', f)\napp.listen(process.env.PORT)\n"
@@ -355,6 +356,23 @@ def test_of_several_packages_you_choose(tmp_path: Path) -> None:
         **{f"apps/{it}/package.json": package("node .", name=it) for it in ("api", "web")},
     }
     assert list(choices(tmp_path, files)) == ["api", "web"]
+
+
+@pytest.mark.parametrize("command", ["bin/make.js", {"make": "./bin/make.js"}])
+def test_a_tool_is_no_server(tmp_path: Path, command: object) -> None:
+    """A generator's template is one, which lies below it."""
+    files: Files = {
+        "package.json": package("node bin/make.js", "inquirer", bin=command),
+        "bin/make.js": "ask('What shall it be called?')",
+        "lib/shop/package.json": package("node x.js"),
+    }
+    found = find_app(laid_out(tmp_path, files))
+    assert found
+    assert (found.dir, found.start) == ("lib/shop", f"{PRODUCTION} node x.js")
+    (tmp_path / "bin/make.js").write_text("http.createServer(f).listen(process.env.PORT)")
+    served = find_app(tmp_path)
+    assert served
+    assert served.start == f"{PRODUCTION} node bin/make.js"
 
 
 def test_a_manager_that_is_not_here_comes_by_npx(

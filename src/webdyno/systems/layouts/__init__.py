@@ -26,13 +26,8 @@ from webdyno.systems.layouts.dockerfile import (
     with_start_scripts,
 )
 from webdyno.systems.layouts.jvm import find_jvm
-from webdyno.systems.layouts.node import (
-    called_by,
-    find_node,
-    for_production,
-    manager_of,
-    package_in,
-)
+from webdyno.systems.layouts.node import find_node, for_production
+from webdyno.systems.layouts.node_package import called_by, manager_of, package_in
 from webdyno.systems.layouts.php_and_ruby import (
     RAILS_ENVIRONMENT,
     find_php,

@@ -8,7 +8,7 @@ from pathlib import Path
 from webdyno.core.tables import read_text
 from webdyno.systems.layouts.app import SOURCES, FoundApp, sources
 from webdyno.systems.layouts.fills import filled_by_files
-from webdyno.systems.layouts.node import members_of, package_in
+from webdyno.systems.layouts.node_package import members_of, package_in
 from webdyno.systems.layouts.settings import example_of
 from webdyno.systems.layouts.variables import variables_read
 
