@@ -74,8 +74,8 @@ def test_a_form_and_a_flow_are_found(tmp_path: Path) -> None:
             "method": "POST",
             "form": {
                 "csrf": "{{csrf}}",
-                "username": "${env:USERNAME}",
-                "password": "${env:PASSWORD}",
+                "username": "${env:RECORDED_USERNAME}",
+                "password": "${env:RECORDED_PASSWORD}",
                 "next": "/",
             },
             "status": 302,
@@ -114,10 +114,13 @@ def test_a_bearer_token_comes_from_json(tmp_path: Path) -> None:
             entry("GET", "/api/you", sent={"Authorization": "Basic c2VjcmV0OnNlY3JldA=="}),
         )
     )
-    assert found.login[0]["json"] == {"email": "${env:EMAIL}", "password": "${env:PASSWORD}"}
+    assert found.login[0]["json"] == {
+        "email": "${env:RECORDED_EMAIL}",
+        "password": "${env:RECORDED_PASSWORD}",
+    }
     assert found.login[0]["capture"] == {"Authorization": {"json": "$.data.token"}}
     assert found.requests[0]["headers"] == {"Authorization": "Bearer {{Authorization}}"}
-    assert found.requests[1]["headers"] == {"Authorization": "Basic ${env:AUTHORIZATION}"}
+    assert found.requests[1]["headers"] == {"Authorization": "Basic ${env:RECORDED_AUTHORIZATION}"}
 
 
 def test_what_an_answer_gave_is_captured_wherever_it_is_needed(tmp_path: Path) -> None:
@@ -211,8 +214,8 @@ def test_whatever_is_personal_is_a_variable(tmp_path: Path) -> None:
     for personal in ("ann", "Bell", "555", "4111", "k-123456"):
         assert personal not in text
     assert found.requests[0]["path"] == "/people?email={{own.email}}&size=M"
-    assert found.values == {"own": {"rows": [{"email": "${env:EMAIL}"}], "each": "turn"}}
-    assert '"phone": ${env:PHONE}' in found.requests[1]["body"]
+    assert found.values == {"own": {"rows": [{"email": "${env:RECORDED_EMAIL}"}], "each": "turn"}}
+    assert '"phone": ${env:RECORDED_PHONE}' in found.requests[1]["body"]
     assert found.requests[2]["form"]["product_name"] == "Pen"
     names = ["EMAIL", "NAME", "LASTNAME", "PHONE", "TO", "CARD", "X_API_KEY"]
     assert found.variables == names
@@ -232,8 +235,8 @@ def test_keys_in_paths_and_sessions_are_variables(tmp_path: Path) -> None:
     )
     first, second = found.requests
     assert first["path"] == "/reset/{{own.reset}}/step/new-password"
-    assert second["form"] == {"session": "${env:SESSION}", "size": "M"}
-    assert found.values == {"own": {"rows": [{"reset": "${env:RESET}"}], "each": "turn"}}
+    assert second["form"] == {"session": "${env:RECORDED_SESSION}", "size": "M"}
+    assert found.values == {"own": {"rows": [{"reset": "${env:RECORDED_RESET}"}], "each": "turn"}}
 
 
 def test_a_secret_is_found_where_no_header_names_the_kind_and_in_parameters(tmp_path: Path) -> None:
@@ -243,7 +246,10 @@ def test_a_secret_is_found_where_no_header_names_the_kind_and_in_parameters(tmp_
     found = read_recording(written(tmp_path, login, after))
     text = tomli_w.dumps({"login": found.login, "requests": found.requests})
     assert not any(secret in text for secret in ("hunter2", "4711", "ann"))
-    assert found.login[0]["form"] == {"password": "${env:PASSWORD}", "token": "${env:TOKEN}"}
+    assert found.login[0]["form"] == {
+        "password": "${env:RECORDED_PASSWORD}",
+        "token": "${env:RECORDED_TOKEN}",
+    }
     assert found.requests[0]["path"] == "/items;jsessionid={{own.jsessionid}}?token={{own.token}}"
 
 

@@ -117,7 +117,7 @@ def test_tools_of_an_agent(trap: Path) -> None:
 @pytest.mark.parametrize(
     "words",
     [
-        [*words_of("resume", {"folder": "none"}, allow_commands=True)],
+        words_of("resume"),
         [*python_module("webdyno.cluster.node")],
         [*python_module("webdyno.cluster.role_agent"), "99"],
         [*python_module("ray.scripts.scripts"), "--version"],

@@ -170,8 +170,8 @@ def test_a_recording_becomes_a_flow_that_another_user_goes_through(
     text = made.read_text()
     assert "ann" not in text
     assert PASSWORD not in text
-    monkeypatch.setenv("NAME", "bob")
-    monkeypatch.setenv("PASSWORD", f"{PASSWORD}bob")
+    monkeypatch.setenv("RECORDED_NAME", "bob")
+    monkeypatch.setenv("RECORDED_PASSWORD", f"{PASSWORD}bob")
     done = run(shop, text, "--set=load.connections=1")
     assert done.returncode in {0, 5}, done.stdout + done.stderr
     records = RunFolder.open(shop / "r").records()

@@ -5,13 +5,14 @@ import signal
 import subprocess
 import sys
 from pathlib import Path
+from typing import IO
 
 import pytest
 
 from e2e.commands import INTERRUPTED, PATIENCE_S, environment, left_behind, wait_for
 from webdyno import open_run
 from webdyno.core.errors import Exit
-from webdyno.host.children import words_of
+from webdyno.host.children import input_of, words_of
 
 PAGE = Path(__file__).parents[2] / "docs/reference/python.md"
 SETTINGS = {
@@ -47,34 +48,31 @@ def test_the_script_of_the_docs_compares_shows_and_draws(tmp_path: Path) -> None
 @pytest.mark.long
 def test_a_call_in_a_process_of_its_own_ends_as_commands_do(tmp_path: Path) -> None:
     asked = {"system": "nginx", "baseline": "apache-event", "settings": SETTINGS}
-    done = run(
-        words_of(
-            "compare", {**asked, "output": tmp_path / "run", "report": True}, allow_commands=True
-        ),
-        tmp_path,
-    )
+    done = call("compare", tmp_path, **asked, output=tmp_path / "run", report=True)
     assert done.returncode == Exit.OK, done.stderr
     assert done.stdout.strip() == open_run(tmp_path / "run").headline
     assert (tmp_path / "run/report.html").is_file()
-    done = run(
-        words_of("compare", {"system": "nginx", "baseline": "ngins"}, allow_commands=True), tmp_path
-    )
+    done = call("compare", tmp_path, system="nginx", baseline="ngins")
     assert done.returncode == Exit.USER_ERROR
     assert "did you mean nginx" in done.stderr
-    done = run(words_of("resume", {"folder": tmp_path}, allow_commands=True), tmp_path)
+    done = call("resume", tmp_path, folder=tmp_path)
     assert done.returncode == Exit.USER_ERROR
 
 
 @pytest.mark.timeout(120)
 def test_ctrl_c_ends_a_call_with_what_there_is(tmp_path: Path) -> None:
-    words = words_of(
-        "run_experiment",
-        {"experiment": "static-hello", "output": tmp_path / "run"},
-        allow_commands=True,
-    )
-    with subprocess.Popen(
-        words, cwd=tmp_path, env=environment(tmp_path), stderr=subprocess.PIPE, text=True
-    ) as process:
+    asked = {"experiment": "static-hello", "output": tmp_path / "run"}
+    with (
+        input_of(asked, allow_commands=True) as given,
+        subprocess.Popen(
+            words_of("run_experiment"),
+            cwd=tmp_path,
+            env=environment(tmp_path),
+            stdin=given,
+            stderr=subprocess.PIPE,
+            text=True,
+        ) as process,
+    ):
         wait_for(tmp_path / "run/slots.jsonl", lines=2)
         process.send_signal(signal.SIGINT)
         _, said = process.communicate(timeout=PATIENCE_S)
@@ -84,7 +82,23 @@ def test_ctrl_c_ends_a_call_with_what_there_is(tmp_path: Path) -> None:
     assert left_behind(tmp_path) == []
 
 
-def run(words: list[str], folder: Path) -> subprocess.CompletedProcess[str]:
+def test_nobody_reads_what_a_call_was_given(tmp_path: Path) -> None:
+    settings = {"load.headers": {"Authorization": "Bearer t0ken"}}
+    words = words_of("compare")
+    assert "t0ken" not in " ".join(words)
+    done = call("compare", tmp_path, system="nginx", baseline="ngins", settings=settings)
+    assert done.returncode == Exit.USER_ERROR
+    assert "did you mean nginx" in done.stderr
+
+
+def call(name: str, folder: Path, **asked: object) -> subprocess.CompletedProcess[str]:
+    with input_of(asked, allow_commands=True) as given:
+        return run(words_of(name), folder, given)
+
+
+def run(
+    words: list[str], folder: Path, given: IO[bytes] | int = subprocess.DEVNULL
+) -> subprocess.CompletedProcess[str]:
     return subprocess.run(
         words,
         cwd=folder,
@@ -93,5 +107,5 @@ def run(words: list[str], folder: Path) -> subprocess.CompletedProcess[str]:
         text=True,
         timeout=PATIENCE_S,
         check=False,
-        stdin=subprocess.DEVNULL,
+        stdin=given,
     )

@@ -93,12 +93,12 @@ def test_bodies_have_variables_in_the_place_of_personal_fields() -> None:
     privacy = Privacy("drop", "hash", keeps_bodies=True)
     as_form = "application/x-www-form-urlencoded"
     form = privacy.body(b"email=ann%40x.org&password=hunter2&size=M", as_form)
-    assert form == b"email=${env:EMAIL}&password=${env:PASSWORD}&size=M"
+    assert form == b"email=${env:RECORDED_EMAIL}&password=${env:RECORDED_PASSWORD}&size=M"
     card = {"user": {"firstName": "Ann", "name": "Ann B"}, "ref": "4111 1111 1111 1111", "n": 2}
     body = json.loads(privacy.body(json.dumps(card).encode(), "application/json"))
     assert body == {
         "user": {"firstName": "${env:FIRSTNAME}", "name": "${env:NAME}"},
-        "ref": "${env:REF}",
+        "ref": "${env:RECORDED_REF}",
         "n": 2,
     }
     part = b'--x\r\nContent-Disposition: form-data; name="phone"\r\n\r\n0170\r\n--x--\r\n'

@@ -23,7 +23,7 @@ from webdyno.cluster.host import AgentExit, LinkFacts, Piece
 from webdyno.core.experiment import Experiment
 from webdyno.core.run import CATALOGUE_FOLDER, EXPERIMENT_FILE, ROUNDS_FOLDER
 from webdyno.core.testbed import Machine, TestbedSettings
-from webdyno.host.children import ending_with_us, interrupt, words_of
+from webdyno.host.children import ending_with_us, input_of, interrupt, words_of
 from webdyno.host.netns import open_testbed
 from webdyno.load.engine import find_loadgen
 from webdyno.measure.folder import HEAD_FILE, LOCK_FILE, RunFolder
@@ -103,10 +103,12 @@ def replicate(parcel: bytes, *, yes: bool) -> Iterator[Piece | AgentExit]:
         at_usual_priority()
         log = place / "said"
         known = {path: path.stat().st_size for path in _files(place / RUN)}
-        with log.open("xb") as said:
+        call, asked = _call(place, yes=yes)
+        # As the other side has agreed.
+        with log.open("xb") as said, input_of(asked, allow_commands=True) as arguments:
             process = subprocess.Popen(
-                [*ending_with_us("INT"), *_call(place, yes=yes)],
-                stdin=subprocess.DEVNULL,
+                [*ending_with_us("INT"), *words_of(call)],
+                stdin=arguments,
                 stdout=said,
                 stderr=said,
                 cwd=place,
@@ -126,14 +128,13 @@ def _without_rounds(member: tarfile.TarInfo) -> tarfile.TarInfo | None:
     return None if PurePosixPath(member.name).parts[1:2] == (ROUNDS_FOLDER,) else member
 
 
-def _call(place: Path, *, yes: bool) -> list[str]:
-    """Words that begin the parcel's experiment, or go on with its run."""
+def _call(place: Path, *, yes: bool) -> tuple[str, dict[str, object]]:
+    """Return the call that begins the parcel's experiment, or goes on with its run."""
     if (place / RUN / HEAD_FILE).exists():
-        again = {"folder": place / RUN, "yes": yes}
-        return words_of("resume", again, allow_commands=True)
+        return "resume", {"folder": place / RUN, "yes": yes}
     asked = {"experiment": place / EXPERIMENT_FILE, "full": True, "output": place / RUN, "yes": yes}
     asked["catalog"] = [place / CATALOGUE_FOLDER]
-    return words_of("run_experiment", asked, allow_commands=True)  # as the other side has agreed
+    return "run_experiment", asked
 
 
 def _news(process: subprocess.Popen[bytes], run: Path, sent: dict[Path, int]) -> Iterator[Piece]:

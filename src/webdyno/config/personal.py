@@ -94,10 +94,13 @@ def field_words(name: str) -> list[str]:
     return [word.lower() for word in _WORDS.findall(inner[-1] if inner else "")]
 
 
+RECORDED = "RECORDED_"
+"""How variables begin whose names come from a recording: it chooses none that you have."""
+
+
 def variable_name(field: str) -> str:
     """Return the variable of the environment that stands for a field."""
-    name = re.sub(r"\W+", "_", field).strip("_").upper() or "PERSONAL"
-    return f"_{name}" if name[0].isdigit() else name
+    return RECORDED + (re.sub(r"\W+", "_", field).strip("_").upper() or "PERSONAL")
 
 
 def without_personal(body: bytes, kind: str, variable: Variable) -> bytes:

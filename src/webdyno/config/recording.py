@@ -16,6 +16,7 @@ from typing import Any
 from urllib.parse import parse_qsl, unquote, urlsplit
 
 from webdyno.config.personal import (
+    RECORDED,
     field_words,
     form_pairs,
     is_key,
@@ -212,7 +213,8 @@ class Recording:
 
     def place(self, field_name: str) -> str:
         """Return what stands in a path in its place."""
-        column, variable = variable_name(field_name).lower(), self.variable(field_name)
+        column = variable_name(field_name).removeprefix(RECORDED).lower()
+        variable = self.variable(field_name)
         own = self.values.setdefault(OWN, {"rows": [{}], "each": "turn"})
         own["rows"][0][column] = variable
         return f"{{{{{OWN}.{column}}}}}"

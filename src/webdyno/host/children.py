@@ -14,6 +14,7 @@ import shutil
 import signal
 import subprocess
 import sys
+import tempfile
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
@@ -44,15 +45,27 @@ def python_file(file: str) -> list[str]:
     return [sys.executable, "-I", "-S", file]
 
 
-def words_of(call: str, arguments: Mapping[str, object], *, allow_commands: bool) -> list[str]:
+def words_of(call: str) -> list[str]:
     """Return the program that makes one call of the Python API, such as `compare`.
 
-    `allow_commands`: whether a person agreed to run what the arguments name, which may be commands.
     It ends with the exit codes of the command line: 0 where something was measured to its end,
-    whatever came of it. Arguments are what JSON can hold; paths become texts.
+    whatever came of it.
+    """
+    return [*python_module("webdyno.interfaces.python"), call]
+
+
+@contextmanager
+def input_of(arguments: Mapping[str, object], *, allow_commands: bool) -> Iterator[IO[bytes]]:
+    """Yield that program's standard input: everybody could read arguments in a command line.
+
+    `allow_commands`: whether a person agreed to run what the arguments name, which may be commands.
+    They are what JSON can hold; paths become texts.
     """
     given = json.dumps({**arguments, "allow_commands": allow_commands}, default=str)
-    return [*python_module("webdyno.interfaces.python"), call, given]
+    with tempfile.TemporaryFile() as file:  # rather than a pipe, which may be full
+        file.write(given.encode())
+        file.seek(0)
+        yield file
 
 
 @contextmanager

@@ -5,7 +5,6 @@ what it reads. So an answer has the verdict as one word, the sentence that may b
 the scope: "inconclusive" must not become "slightly faster".
 """
 
-import errno
 import logging
 import signal
 from contextlib import suppress
@@ -13,7 +12,7 @@ from datetime import datetime
 from importlib.metadata import version
 from itertools import count
 from pathlib import Path
-from subprocess import DEVNULL, PIPE
+from subprocess import PIPE
 from types import MethodType
 from typing import Annotated, Any
 
@@ -31,7 +30,7 @@ from webdyno.core.limits import GateAnswer
 from webdyno.core.registry import commands, import_part
 from webdyno.core.run import PAGE_FILE, folder_under_runs
 from webdyno.core.text import printable, printable_within
-from webdyno.host.children import ending_with_us, words_of
+from webdyno.host.children import ending_with_us, input_of, words_of
 from webdyno.interfaces.python.api import open_run
 from webdyno.interfaces.python.result import GateRun, Result
 from webdyno.measure.folder import HEAD_FILE
@@ -152,18 +151,17 @@ class Measuring:
             folder = folder_under_runs(call, datetime.now().astimezone())
             given = {key: value for key, value in asked.items() if value not in (None, [], {})}
             given |= {"output": folder, "report": True}
-            words = words_of(call, given, allow_commands=self._allow_commands)
             try:
-                process = await anyio.open_process(
-                    [*ending_with_us("TERM"), *words],
-                    stdin=DEVNULL,
-                    stdout=PIPE,
-                    stderr=PIPE,
-                    start_new_session=True,
-                )
+                with input_of(given, allow_commands=self._allow_commands) as arguments:
+                    process = await anyio.open_process(
+                        [*ending_with_us("TERM"), *words_of(call)],
+                        stdin=arguments,
+                        stdout=PIPE,
+                        stderr=PIPE,
+                        start_new_session=True,
+                    )
             except OSError as error:
-                fix = "; name less" if error.errno == errno.E2BIG else ""
-                raise ToolError(f"no measurement can be begun: {error.strerror}{fix}") from None
+                raise ToolError(f"no measurement can be begun: {error.strerror}") from None
             logger.debug("process %d is the %s in %s", process.pid, call, folder)
             try:
                 return folder, await _pass_on(process, context)

@@ -237,7 +237,8 @@ def gitlab_discussion(environment: Mapping[str, str]) -> "MergeRequest | str":
     where = f"/projects/{environment['CI_PROJECT_ID']}/merge_requests/{number}/notes"
     page = f"{environment.get('CI_PROJECT_URL', '')}/-/merge_requests/{number}"
     own = int(api.call("GET", "/user")["id"])
-    return MergeRequest(api, where, page, own, environment.get("CI_JOB_URL", ""))
+    commit = environment.get("CI_COMMIT_SHA", "")
+    return MergeRequest(api, where, page, own, commit, environment.get("CI_JOB_URL", ""))
 
 
 @dataclass(frozen=True)
@@ -249,6 +250,8 @@ class MergeRequest:
     page: str
     own: int
     """The token's user."""
+    commit: str
+    """The pipeline's."""
     job_page: str
 
     def own_comment(self, marker: str) -> PostedComment | None:
@@ -280,6 +283,9 @@ class Comment(Protocol):
     def body(self, name: str, job_page: str) -> str:
         """Return the rest as Markdown; `job_page` is where the job of its measurement is shown."""
 
+    def is_of(self, commit: str) -> bool:
+        """Whether what it says is about that commit, without changes."""
+
 
 MOST_LETTERS = 60_000
 """GitHub takes 65,536: https://docs.github.com/rest/issues/comments."""
@@ -296,6 +302,12 @@ def post_comment(folder: Path, name: str, environment: Mapping[str, str] = os.en
     discussion = _discussion(environment)
     if isinstance(discussion, str):
         return f"no comment: {discussion}"
+    if isinstance(discussion, MergeRequest) and not comment.is_of(discussion.commit):
+        commit = discussion.commit[:12]
+        return (
+            f"no comment: {folder} isn't about {commit}, this pipeline's commit: it is of another "
+            "one, or of a checkout with changes, which .gitignore may name"
+        )
     marker = comment.marker(name)
     body = f"{marker}\n{comment.body(name, discussion.job_page)}"
     if len(body) > MOST_LETTERS:

@@ -26,8 +26,15 @@ def forge() -> Iterator[Forge]:
 REPEAT = "webdyno gate --base 1a2b3c4 --head 5d6e7f8 --path=/search"
 
 
+COMMIT = "1234567890"
+
+
 def gate(
-    tmp_path: Path, endpoints: int = 1, note: str = "/ got slower", repeat: str = REPEAT
+    tmp_path: Path,
+    endpoints: int = 1,
+    note: str = "/ got slower",
+    repeat: str = REPEAT,
+    head: str = f"the working tree ({COMMIT})",
 ) -> Path:
     """A folder with the answer of a gate."""
     claims = [
@@ -51,7 +58,7 @@ def gate(
         headline="/0 is worse",
         notes=[note],
         baseline="origin/main (1a2b3c4)",
-        head="the working tree",
+        head=head,
         claims=claims,
         repeat=repeat,
         took_s=60,
@@ -88,6 +95,7 @@ def gitlab(forge: Forge) -> Mapping[str, str]:
         "CI_PROJECT_URL": "https://gitlab/shop",
         "CI_MERGE_REQUEST_IID": "12",
         "CI_JOB_URL": "https://gitlab/shop/-/jobs/1",
+        "CI_COMMIT_SHA": f"{COMMIT}{'0' * 30}",
         "WEBDYNO_GITLAB_TOKEN": "secret",
     }
 
@@ -150,6 +158,22 @@ def test_a_push_has_nothing_to_comment(forge: Forge, tmp_path: Path) -> None:
     without = {**gitlab(forge), "CI_MERGE_REQUEST_IID": ""}
     assert "no merge request" in post_comment(gate(tmp_path / "run"), NAME, without)
     assert forge.asked == []
+
+
+def test_a_merge_request_gets_no_answer_of_another_one(forge: Forge, tmp_path: Path) -> None:
+    """Which may lie in a folder that a runner has for several; who wrote it chose what it says."""
+    for number, head in enumerate(
+        (
+            "the working tree (fedcba9876)",
+            f"the working tree ({COMMIT} with changes)",
+            f"({COMMIT}) ",
+            "",
+            "(a)",
+        )
+    ):
+        run = gate(tmp_path / str(number), head=head)
+        assert f"isn't about {COMMIT}00, this pip" in post_comment(run, NAME, gitlab(forge))
+    assert forge.comments == []
 
 
 def test_a_merge_request_gets_one_note(forge: Forge, tmp_path: Path) -> None:

@@ -1,12 +1,14 @@
 """One call of the Python API as a process of its own.
 
-`python -m webdyno.interfaces.python CALL ARGUMENTS`: the arguments are a JSON object. What is
-reported goes to standard error, the answer to standard output. `webdyno.host.children` gives these
-words to who starts it.
+`python -m webdyno.interfaces.python CALL`: the arguments are a JSON object on standard input, where
+nobody else can read them. What is reported goes to standard error, the answer to standard output.
+`webdyno.host.children` gives both to who starts it.
 """
 
 import json
+import os
 import sys
+from pathlib import Path
 
 from webdyno.core.debug_log import debug_log
 from webdyno.core.errors import Exit, UserError
@@ -14,9 +16,10 @@ from webdyno.core.registry import import_part, python_calls
 from webdyno.launch.ending import end_by_signals, leave_matrices_one_thread, reported_end
 
 
-def main(call: str, arguments: str) -> Exit:
+def main(call: str) -> Exit:
     """Make the call; give the exit code that fits."""
     end_by_signals()
+    arguments = _read_arguments()
     leave_matrices_one_thread()
     calls = python_calls()
     if call not in calls:
@@ -30,6 +33,14 @@ def main(call: str, arguments: str) -> Exit:
     except (Exception, KeyboardInterrupt) as end:  # noqa: BLE001 (all end the process)
         return reported_end(end, call)
     return Exit.OK
+
+
+def _read_arguments() -> str:
+    """Read standard input, and leave nothing of it to programs that are started."""
+    arguments = sys.stdin.read()
+    with Path(os.devnull).open() as nothing:
+        os.dup2(nothing.fileno(), sys.stdin.fileno())
+    return arguments
 
 
 sys.exit(main(*sys.argv[1:]))

@@ -14,7 +14,7 @@ from typing import NamedTuple
 from webdyno.config import Catalogue
 from webdyno.core.errors import OperationError, UserError
 from webdyno.core.load import MOST_AT_ONCE
-from webdyno.host.children import ending_with_us, interrupt, words_of
+from webdyno.host.children import ending_with_us, input_of, interrupt, words_of
 
 logger = logging.getLogger(__name__)
 
@@ -176,13 +176,13 @@ class Starter:
         log = self._root / f".{name}.log"
         given = {**arguments, "output": self._root / name, "report": True}
         try:
-            with log.open("xb") as output:  # never into what somebody else has put there
+            with (
+                log.open("xb") as output,  # never into what somebody else has put there
+                input_of(given, allow_commands=allow_commands) as arguments,
+            ):
                 process = subprocess.Popen(
-                    [
-                        *ending_with_us("TERM"),
-                        *words_of(call, given, allow_commands=allow_commands),
-                    ],
-                    stdin=subprocess.DEVNULL,
+                    [*ending_with_us("TERM"), *words_of(call)],
+                    stdin=arguments,
                     stdout=output,
                     stderr=subprocess.STDOUT,
                     start_new_session=True,

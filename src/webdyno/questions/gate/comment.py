@@ -8,6 +8,7 @@ Its texts count as data: where a fork's measurement is posted by another workflo
 that file.
 """
 
+import re
 import shlex
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
@@ -45,6 +46,8 @@ ROW_SIGNS = {
     "inconclusive": "⚪ inconclusive",
     "invalid": "⚠️ not valid",
 }
+COMMIT = re.compile(r"\((?P<digits>[0-9a-f]{10,64})\)\Z")
+"""At the end of a revision's name."""
 OPEN_FACTS = {"Cause", "Note", "Costs", "", REPEAT}
 """Those that aren't folded."""
 MEANT = (
@@ -64,6 +67,11 @@ class GateComment:
     def body(self, name: str, job_page: str) -> str:
         """Return the rest of it; `name` distinguishes several gates of one pull request."""
         return gate_markdown(self.gate, name, job_page)
+
+    def is_of(self, commit: str) -> bool:
+        """Whether the answer is about that commit, without changes."""
+        found = COMMIT.search(self.gate.head)
+        return found is not None and commit.startswith(found["digits"])
 
 
 def gate_markdown(gate: GateJudgement, name: str = "", job_page: str = "") -> str:

@@ -158,7 +158,10 @@ def test_nothing_of_the_branch_runs_in_the_job_of_gitlab_that_has_the_token() ->
     assert "environment" not in gate
     assert "comment" not in " ".join(gate["script"])
     # No checkout and no commands of other jobs.
-    assert comment["variables"] == {"GIT_STRATEGY": "none"}
+    assert comment["variables"] == {"GIT_STRATEGY": "empty"}
+    # Nor a folder that an earlier job of another branch could have left.
+    for each in (gate["artifacts"]["paths"][0], gate["script"][4], comment["script"][-1]):
+        assert "webdyno-gate-$CI_PIPELINE_ID" in each
     assert comment["inherit"] == {"default": False}
     assert comment["needs"] == ["webdyno gate"]
     assert not {"before_script", "after_script", "services", "extends"} & comment.keys()
@@ -169,7 +172,7 @@ def test_nothing_of_the_branch_runs_in_the_job_of_gitlab_that_has_the_token() ->
 def test_what_a_branch_left_in_the_folder_is_not_run_by_the_job_that_has_the_token(
     tmp_path: Path,
 ) -> None:
-    checkout, results = tmp_path / "checkout", tmp_path / "checkout/webdyno-gate"
+    checkout, results = tmp_path / "checkout", tmp_path / "checkout/webdyno-gate-7"
     results.mkdir(parents=True)
     for name in ("venv", "pip", "webdyno", "json", "ensurepip", "sitecustomize", "os", "site"):
         for folder in (checkout, results):
@@ -180,6 +183,7 @@ def test_what_a_branch_left_in_the_folder_is_not_run_by_the_job_that_has_the_tok
     lines = GITLAB["webdyno comment"]["script"]
     steps = [line.replace('"$venv/bin/webdyno"', mine) for line in lines if "/pip" not in line]
     environment = {"PATH": os.environ["PATH"], "GITLAB_CI": "true", "CI_MERGE_REQUEST_IID": "1"}
+    environment["CI_PIPELINE_ID"] = "7"
     done = subprocess.run(
         ["sh", "-c", "\n".join(steps)],
         cwd=checkout,
@@ -189,5 +193,5 @@ def test_what_a_branch_left_in_the_folder_is_not_run_by_the_job_that_has_the_tok
         check=False,
     )
     assert done.returncode == 2, done.stdout + done.stderr
-    assert "webdyno-gate/gate.json: isn't there" in done.stderr
+    assert "webdyno-gate-7/gate.json: isn't there" in done.stderr
     assert "HACKED" not in done.stdout + done.stderr
