@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from e2e import forked
+from e2e.engines import docker_daemon
 from e2e.own import SERVER, make_repository
 from webdyno.config import Catalogue
 from webdyno.host.this_machine import Testbed
@@ -28,6 +29,13 @@ def browser() -> Iterator["Browser"]:
 
     with started() as chromium:
         yield chromium
+
+
+@pytest.fixture(scope="session")
+def daemon() -> Iterator[str]:
+    """The address of a daemon of Docker's, or why there is none."""
+    with docker_daemon() as address:
+        yield address
 
 
 @pytest.fixture(scope="session")

@@ -30,7 +30,7 @@ from e2e.commands import (
     webdyno,
     webdyno_here,
 )
-from e2e.engines import SERVER, docker, docker_daemon, kept_by_docker, why_no_podman
+from e2e.engines import SERVER, docker, kept_by_docker, why_no_podman
 from e2e.own import make_repository
 from ordinary_user import NOBODY, SYSTEM_PYTHON, needs_ordinary_user
 from variants import further
@@ -61,13 +61,6 @@ def program(tmp_path_factory: pytest.TempPathFactory) -> Path:
     words = ["gcc", "-O1", "-static", "-o", "server", "server.c"]
     subprocess.run(words, cwd=folder, check=True)
     return folder / "server"
-
-
-@pytest.fixture(scope="session")
-def daemon() -> Iterator[str]:
-    """The address of a daemon of Docker's, or why there is none."""
-    with docker_daemon() as address:
-        yield address
 
 
 @pytest.fixture(params=[PODMAN, further(DOCKER)])

@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from e2e.commands import FEW, webdyno, webdyno_here
+from e2e.stand_ins import PHP, POSTGRESQL, import_stand_ins, why_no_stand_ins
 from e2e.test_examples import EXAMPLES, made
 from report.approved import assert_same_text
 from variants import further
@@ -39,7 +40,7 @@ LISTS = {
 FOUND_BY_ASKING = {"go-postgresql"}
 """Whose prefix stands in another place than its routes."""
 TOOLS = {"rails": "bundle", "laravel": "composer", "spring": "mvn", "go-postgresql": "go"}
-IMAGES = ("php:8.4-apache", "postgres:17")
+IMAGES = (PHP, POSTGRESQL)
 """What the Compose file begins with."""
 BY_STATEMENTS, BY_CPU = "statements > +10%", "cpu > +10%"
 """The second where no service of the catalog is behind it."""
@@ -74,10 +75,12 @@ def test_init_finds_what_the_page_says(name: str, tmp_path: Path) -> None:
 @pytest.mark.timeout(2 * WITHIN_S)
 @pytest.mark.parametrize("name", LISTS)
 def test_an_application_comes_from_its_repository_to_a_comment(
-    name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, request: pytest.FixtureRequest
 ) -> None:
     if why := _why_not(name):
         pytest.skip(why)
+    if name == "compose":
+        have_images(request, monkeypatch)
     if name in USERS:
         monkeypatch.setenv("LOGIN_NAME", USERS[name])
         monkeypatch.setenv("LOGIN_PASSWORD", "pages")
@@ -100,9 +103,28 @@ def _why_not(name: str) -> str | None:
     tool = TOOLS.get(name)
     if tool and shutil.which(tool) is None:
         return f"{tool} isn't installed here, and its registry may not be reached"
-    if name == "compose" and not _has_images():
-        return f"Docker has no {' or '.join(IMAGES)} here, and their registry may not be reached"
     return None
+
+
+@pytest.fixture(scope="module")
+def stand_ins(daemon: str) -> str:
+    """The address of a daemon that has images by these names, or why there is none."""
+    if why := why_no_stand_ins():
+        return why
+    if daemon.startswith("unix:"):
+        import_stand_ins(daemon)
+    return daemon
+
+
+def have_images(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Skip a test where neither Docker has its images nor stand-ins can be made."""
+    if _has_images():
+        return
+    address = request.getfixturevalue("stand_ins")
+    if not address.startswith("unix:"):
+        pytest.skip(f"Docker has no {' or '.join(IMAGES)}, and no stand-ins: {address}")
+    monkeypatch.setenv("DOCKER_HOST", address)
+    monkeypatch.setenv("WEBDYNO_CONTAINERS", "docker")
 
 
 def _has_images() -> bool:
