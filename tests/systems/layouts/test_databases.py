@@ -284,3 +284,40 @@ def test_a_database_that_is_a_file_is_filled_by_the_build(tmp_path: Path) -> Non
     assert (found.build or "").endswith(
         " && npx prisma generate && npx prisma migrate deploy && npx prisma db seed"
     )
+
+
+def test_what_prismas_schema_reads_gets_the_address(tmp_path: Path) -> None:
+    files: Files = {
+        "package.json": {
+            "dependencies": {"@prisma/client": "6", "prisma": "6"},
+            "scripts": {"start": "node s.js"},
+        },
+        "s.js": "app.listen(process.env.PORT)\n",
+        "prisma/schema.prisma": 'datasource db {\n  provider = "postgresql"\n'
+        '  url      = env("DB_ADDRESS")\n  directUrl = env("DIRECT_URL")\n}\n',
+        "prisma/migrations/1/migration.sql": TABLE,
+    }
+    found = find_app(laid_out(tmp_path, files))
+    assert found
+    both = "DB_ADDRESS=$DATABASE_URL DIRECT_URL=$DATABASE_URL"
+    assert (found.start, found.services) == (
+        f"{both} NODE_ENV=production node s.js",
+        {"db": "postgresql"},
+    )
+    assert found.setup == f"export {both} && npx prisma migrate deploy"
+
+
+def test_a_driver_that_no_source_uses_is_no_need(tmp_path: Path) -> None:
+    files: Files = {**PYTHON, "requirements.txt": "fastapi\nuvicorn\npsycopg\n"}
+    found = find_app(laid_out(tmp_path, files))
+    assert found
+    assert (found.services, found.doubts) == ({}, ())
+
+
+def test_keys_of_a_pair_are_named(tmp_path: Path) -> None:
+    reads = 'os.Getenv("JWT_PRIVATE_KEY"); os.Getenv("STRIPE_PUBLIC_KEY")\n'
+    found = find_app(laid_out(tmp_path, {"go.mod": "module m\n", "main.go": GO_MAIN + reads}))
+    assert found
+    (doubt,) = found.doubts
+    assert "read JWT_PRIVATE_KEY, which can't be made up: JWT_PRIVATE_KEY=$(cat FILE)" in doubt
+    assert not found.environment

@@ -124,6 +124,22 @@ CASES = {
         "composer install --no-progress --no-dev --no-interaction --optimize-autoloader",
         environment={"APP_ENV": "prod"},
     ),
+    "Symfony with Doctrine, whose address each developer keeps": Case(
+        {
+            "composer.json": {
+                "require": {"symfony/framework-bundle": "8.*", "doctrine/doctrine-bundle": "3"}
+            },
+            ".env": "APP_ENV=dev\n# DATABASE_URL=sqlite:///x\n",
+            "compose.yaml": "services:\n  mail:\n    image: mailpit\n  db:\n    image: mysql:8\n",
+            "public/index.php": "",
+        },
+        "PHP_CLI_SERVER_WORKERS=$(nproc) php -S 127.0.0.1:$PORT -t public public/index.php",
+        "composer install --no-progress --no-dev --no-interaction --optimize-autoloader",
+        others={
+            "services": {"db": "mariadb"},
+            "setup": "php bin/console doctrine:schema:create --quiet >/dev/null",
+        },
+    ),
     "Symfony with Doctrine": Case(
         {
             "composer.json": {

@@ -11,8 +11,9 @@ import tomli_w
 from webdyno.core.tables import as_list
 from webdyno.core.text import in_one_line
 
-FOR_MEASURING = "only-for-measuring-" * 4
-"""A secret where an application wants one: long enough for every framework."""
+FOR_MEASURING = "onlyformeasuring" * 6
+"""A secret where an application wants one: long enough for every framework, and Base64 for those
+that read it so."""
 
 
 @dataclass(frozen=True)

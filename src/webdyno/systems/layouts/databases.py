@@ -72,6 +72,14 @@ READ = {
 }
 """By service: how an application finds it."""
 PRISMA = "prisma/schema.prisma"
+OF_PRISMA = re.compile(
+    r"""^[ \t]*(?:url|directUrl)[ \t]*=[ \t]*env\(["']([A-Z]\w*)["']""", re.MULTILINE
+)
+PROVIDER = re.compile(r'''^[ \t]*provider[ \t]*=[ \t]*"(postgresql|mysql)"''', re.MULTILINE)
+MAY_HAVE_DATABASE = re.compile(
+    r"sql|database|\bdb\b|postgres|orm|\bpg\b|knex|environ|\benv\b", re.IGNORECASE
+)
+"""In sources: without it a driver in a list of packages is unused."""
 CONFIGURATIONS = ("config/runtime.exs", PRISMA, "config/cable.yml")
 SQLITE = re.compile(r"sqlite", re.IGNORECASE)
 """Of an application that has its database in a file, unless it is said of another one."""
@@ -170,13 +178,14 @@ def with_services(app: FoundApp, folder: Path) -> FoundApp:
         return replace(app, services={}, setup=None)
     files = [*sources(folder), *(folder / name for name in CONFIGURATIONS)]
     texts = [text for text in map(read_text, files) if text and not UNBUILT.search(text)]
-    names = variables_read(folder)
+    of_prisma = dict(_addresses_of_prisma(folder))
+    names = variables_read(folder) | of_prisma.keys()
     packages = _packages(folder) or "\n".join(texts)
     of_jvm = "".join(read_text(folder / name) or "" for name in OF_JVM)
     app = replace(app, doubts=(*app.doubts, *_not_provided(packages + of_jvm, names)))
     if app.services:  # by the layout's own way
         return app
-    schemes = dict(_schemes("\n".join([example_of(folder), *texts]), names))
+    schemes = of_prisma | dict(_schemes("\n".join([example_of(folder), *texts]), names))
     texts.append("\n".join(sorted(names)))
     if of_rails := read_text(folder / "config/database.yml"):  # Rails reads DATABASE_URL by itself
         texts += [of_rails.partition("\nproduction:")[2], "DATABASE_URL"]
@@ -201,7 +210,7 @@ def with_services(app: FoundApp, folder: Path) -> FoundApp:
     if "db" not in databases and own and relational:
         databases["db"] = relational[0]
     if "db" not in databases:
-        doubts = [_not_found(name, folder) for name in relational[:1]]
+        doubts = [each for name in relational[:1] for each in _not_found(name, folder, text)]
         return replace(app, services=databases, setup=None, doubts=(*app.doubts, *doubts))
     steps = " && ".join(filter(None, (app.prepare, app.setup)))
     setup = steps or filled_by_files(folder, databases["db"], text)
@@ -228,14 +237,16 @@ def _filled_by_build(app: FoundApp) -> FoundApp:
     return replace(app, build=build, setup=None, notes=(*app.notes, note))
 
 
-def _not_found(service: str, folder: Path) -> str:
+def _not_found(service: str, folder: Path, text: str) -> Iterator[str]:
     """Return what to do about a database whose address no variable holds."""
     for path in sources(folder, SOURCES | CONFIGURED):
         text = read_text(path) or ""
         if (host := HOST.search(text)) and not OF_TOOLS.search(path.name):
             line = text.count("\n", 0, host.start()) + 1
-            return FIXED.format(service=service, place=f"{path.relative_to(folder)}:{line}")
-    return ELSEWHERE.format(service=service)
+            yield FIXED.format(service=service, place=f"{path.relative_to(folder)}:{line}")
+            return
+    if MAY_HAVE_DATABASE.search(text):
+        yield ELSEWHERE.format(service=service)
 
 
 def _packages(folder: Path) -> str:
@@ -257,6 +268,14 @@ def _not_provided(packages: str, names: set[str]) -> Iterator[str]:
             likely = sorted(fitting, key=lambda name: (not name.endswith(WHOLE), name))
             how = f": environment.{likely[0]} below [app] says where" if likely else ""
             yield NOT_PROVIDED.format(service=service, how=how)
+
+
+def _addresses_of_prisma(folder: Path) -> Iterator[tuple[str, str]]:
+    """Return the variables for a database that Prisma's schema reads, each with a scheme."""
+    schema = read_text(folder / PRISMA) or ""
+    if provider := PROVIDER.search(schema):
+        for name in OF_PRISMA.findall(schema):
+            yield name, provider[1]
 
 
 def _schemes(text: str, names: set[str]) -> Iterator[tuple[str, str]]:

@@ -5,6 +5,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from webdyno.core.tables import json_table, read_text, table
+from webdyno.systems.containers.compose_file import USUAL_FILES
 from webdyno.systems.layouts.app import FOR_MEASURING, FoundApp
 
 BUNDLED = "bundle config set --local path .bundle && bundle install --quiet"
@@ -93,6 +94,9 @@ LARAVEL_KEY = "base64:d2ViZHluby13ZWJkeW5vLXdlYmR5bm8td2ViZHluby0="
 LARAVEL_CONNECTION = re.compile(r"^DB_CONNECTION=[\"']?(\w+)", re.MULTILINE)
 LARAVEL_SERVICES = {"mysql": "mariadb", "mariadb": "mariadb", "pgsql": "postgresql"}
 DOCTRINE_URL = re.compile(r"^DATABASE_URL=[\"']?(postgres(?:ql)?|mysql|mariadb):", re.MULTILINE)
+HAS_ADDRESS = re.compile(r"^DATABASE_URL=", re.MULTILINE)
+OF_DATABASE = re.compile(r"^[ \t]*image:[ \t]*[\"']?(postgres|mysql|mariadb)\b", re.MULTILINE)
+"""In a Compose file."""
 FAKER = "fakerphp/faker"
 """What factories of seeds need, which `--no-dev` often excludes."""
 
@@ -129,8 +133,12 @@ def find_php(folder: Path) -> FoundApp | None:
 
 
 def _doctrine(folder: Path, needs: set[str]) -> tuple[dict[str, str], str | None]:
-    """Return the database that Symfony's file names, and what makes its tables."""
-    named = DOCTRINE_URL.search(read_text(folder / ".env") or "")
+    """Return the database that Symfony's or Compose's file names, and what makes its tables."""
+    given = read_text(folder / ".env") or ""
+    named = DOCTRINE_URL.search(given)
+    if named is None and not HAS_ADDRESS.search(given):
+        files = (read_text(folder / name) or "" for name in USUAL_FILES)
+        named = OF_DATABASE.search("\n".join(files))
     if named is None or "doctrine/doctrine-bundle" not in needs:
         return {}, None
     has_own = "doctrine/doctrine-migrations-bundle" in needs and (folder / "migrations").is_dir()

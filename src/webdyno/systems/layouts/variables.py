@@ -134,14 +134,28 @@ LIMITS = re.compile(
 NO_LIMIT = "1000000000"
 
 
+OF_KEY_PAIRS = re.compile(
+    r"(?:[A-Z0-9]+_)*(?:JWT|JWS|TOKEN|AUTH|SIGNING|RSA)_(?:[A-Z0-9]+_)?(?:PRIVATE|PUBLIC)_KEY"
+)
+KEY_PAIR = (
+    "its sources read {names}, which can't be made up: {first}=$(cat FILE) before start passes the "
+    "key that a file of yours holds"
+)
+
+
 def with_no_rate_limit(app: FoundApp, folder: Path) -> FoundApp:
     """Give a program a limit of requests that no load reaches: else most are refused."""
     return _with_values(app, folder, LIMITS, NO_LIMIT, "a limit that no load reaches")
 
 
 def with_values_for_secrets(app: FoundApp, folder: Path) -> FoundApp:
-    """Pass a program the secrets that its sources read."""
-    return _with_values(app, folder, SIGNS, FOR_MEASURING, "a value for measuring")
+    """Pass a program the secrets that its sources read, and name keys that it has to be given."""
+    with_values = _with_values(app, folder, SIGNS, FOR_MEASURING, "a value for measuring")
+    keys = sorted(filter(OF_KEY_PAIRS.fullmatch, variables_read(folder) - app.environment.keys()))
+    if not app.start or not keys:
+        return with_values
+    doubt = KEY_PAIR.format(names=", ".join(keys), first=keys[0])
+    return replace(with_values, doubts=(*with_values.doubts, doubt))
 
 
 def _with_values(
