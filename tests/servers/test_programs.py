@@ -14,12 +14,18 @@ from webdyno.core.errors import Exit, OperationError
 from webdyno.core.service import Service
 from webdyno.core.stack import Stack
 from webdyno.host.this_machine import Testbed
-from webdyno.host.users import server_user, uid_of
+from webdyno.host.users import ServerUser, server_user, uid_of
 from webdyno.interfaces.cli.flags import RunFlags
 from webdyno.interfaces.cli.progress import at_terminal
 from webdyno.launch.consent import provide
 from webdyno.servers import needs
-from webdyno.servers.needs import build_program, built_program, folder_of_program, unbuilt
+from webdyno.servers.needs import (
+    _environment,
+    build_program,
+    built_program,
+    folder_of_program,
+    unbuilt,
+)
 from webdyno.servers.starting import ask_versions, open_stack
 
 SERVICE = """
@@ -191,6 +197,21 @@ def test_long_unused_ones_are_removed(
     (tmp_path / "services" / "mine" / "program" / "more.py").write_text("")
     _, other, _ = built(catalogue())
     assert [it.name for it in cache.iterdir()] == [other.parent.name]
+
+
+@pytest.mark.parametrize("user", [None, ServerUser("other", 33, 33)])
+def test_accounts_of_registries_are_no_other_user_s(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, user: ServerUser | None
+) -> None:
+    monkeypatch.setenv("PIP_INDEX_URL", "https://root:pa55@registry.corp/simple")
+    monkeypatch.setenv("PIP_EXTRA_INDEX_URL", "https://a@b/x  https://c:d@e/y@z")
+    monkeypatch.setenv("https_proxy", "http://me:pr0xy@proxy:3128")
+    monkeypatch.setattr("webdyno.servers.needs.server_user", lambda: user)
+    environment = _environment({}, tmp_path)
+    shown = " ".join(environment[name] for name in ("PIP_INDEX_URL", "https_proxy"))
+    assert ("pa55" in shown) is ("pr0xy" in shown) is (user is None)
+    if user:
+        assert environment["PIP_EXTRA_INDEX_URL"] == "https://b/x  https://e/y@z"
 
 
 def test_those_that_are_not_built_are_left_out_of_all(catalogue: Callable[[], Catalogue]) -> None:

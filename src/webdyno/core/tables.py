@@ -3,23 +3,58 @@
 import json
 import tomllib
 from collections.abc import Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, TypeGuard
 
 from webdyno.core.errors import UserError
-from webdyno.core.files import open_given
+from webdyno.core.files import MIB, open_given
 
 Table = dict[str, Any]
 MOST_BYTES = 200_000
 
 
+@dataclass
+class ReadingLimit:
+    """How much more is read in all; each time counts that a file is read."""
+
+    files: int = 20_000
+    size_bytes: int = 64 * MIB
+
+    @property
+    def is_reached(self) -> bool:
+        return self.files <= 0 or self.size_bytes <= 0
+
+
+_LIMIT: ContextVar[ReadingLimit | None] = ContextVar("limit", default=None)
+
+
+@contextmanager
+def limited_reading() -> Iterator[ReadingLimit]:
+    """Read texts up to a limit in all: of more files than one can look at in a minute or two."""
+    before = _LIMIT.set(limit := ReadingLimit())
+    try:
+        yield limit
+    finally:
+        _LIMIT.reset(before)
+
+
 def read_text(path: Path) -> str | None:
     """Return a file's text; None where there is none that can be read, such as a pipe."""
+    limit = _LIMIT.get()
+    if limit and limit.is_reached:
+        return None
     try:
         with open_given(path, follow=True) as file:
-            return file.read(MOST_BYTES).decode(errors="replace")
+            content = file.read(MOST_BYTES)
     except (OSError, ValueError, UserError):  # a NUL in its name is a ValueError
         return None
+    if limit:
+        limit.files -= 1
+        limit.size_bytes -= len(content)
+    return content.decode(errors="replace")
 
 
 def read_toml(path: Path) -> Table | None:

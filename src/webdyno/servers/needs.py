@@ -66,6 +66,10 @@ REGISTRIES = (
 """Variables that say how this machine reaches registries, in capitals; so do small letters."""
 
 
+ACCOUNT = re.compile(r"(?<=//)[^/\s]*@")
+"""In an address."""
+
+
 def needs_of(role: Role) -> dict[str, Need]:
     return {
         name: need
@@ -284,9 +288,14 @@ def _run_commands(service: Service, files: Path, scratch: Path, log: Path) -> No
 
 
 def _environment(needs: Mapping[str, str | None], scratch: Path) -> dict[str, str]:
-    """None of the caller's variables, but for those that name registries."""
+    """None of the caller's variables, but for those that name registries.
+
+    Accounts of root's there are nobody else's, as whom it builds.
+    """
     tools = dict.fromkeys(str(Path(path).parent) for path in needs.values() if path)
     registries = {name: value for name, value in os.environ.items() if name.upper() in REGISTRIES}
+    if server_user() is not None:
+        registries = {name: ACCOUNT.sub("", value) for name, value in registries.items()}
     path = ":".join([*tools, PLAIN_ENVIRONMENT["PATH"]])
     return {**PLAIN_ENVIRONMENT, **registries, "PATH": path, "HOME": str(scratch)}
 

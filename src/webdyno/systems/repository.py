@@ -186,9 +186,18 @@ class Repository:
     def _is_commit(self, name: str) -> bool:
         return not self._git("cat-file", "-e", f"{name}^{{commit}}").returncode
 
-    def file_of(self, revision: Revision, path: Path) -> str:
-        """Return the text of a file, by its path from the top; empty where a revision lacks it."""
-        return self._git("cat-file", "blob", f"{revision.commit}:{path}").stdout
+    def file_of(self, revision: Revision, path: Path) -> str | None:
+        """Return the text of a file, by its path from the top; None where a revision lacks it.
+
+        A link is followed in that revision; of one that leads out of it the text is empty.
+        """
+        words = ["cat-file", "--follow-symlinks", "--batch"]
+        named = f"{revision.commit}:{path}\n"
+        said = run_as(self.user, [*GIT_ALONE, "-C", self.top, *words], given=named).stdout
+        head, _, text = said.partition("\n")
+        if head.endswith(" missing"):
+            return None
+        return text.removesuffix("\n") if re.fullmatch(r"[0-9a-f]+ blob \d+", head) else ""
 
     def branches(self) -> list[str]:
         return self._git("for-each-ref", "--format=%(refname:short)", "refs/heads").stdout.split()

@@ -6,6 +6,7 @@ import json
 import logging
 import os
 import re
+import stat
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -18,7 +19,7 @@ from webdyno.core.text import SECRET, secret_values, with_secrets
 from webdyno.host.children import must
 from webdyno.host.server_process import CERTIFICATES, PLAIN_ENVIRONMENT
 from webdyno.host.this_machine import DONE, KEPT_FOR_S, Testbed, run_build
-from webdyno.host.users import ServerUser, home_of, server_user
+from webdyno.host.users import PRIVATE, ServerUser, home_of, server_user
 from webdyno.host.workspace import home_folder, open_folder, open_lock
 from webdyno.systems.command import check_services, needs_of_services
 from webdyno.systems.containers.image import check_containers, refuse_containers_of_others
@@ -93,6 +94,8 @@ def make(spec: TargetSpec) -> GeneratedService:
             f"has {way}"
         )
     reader = user or server_user() if way == "conf" else None
+    if reader and user is None:
+        _let_in(reader, top.parent)
     if reader and (closed := reader.kept_out_by(folder)):
         spec.notify(
             f"{spec.written}: {reader.name}, as whom its server runs, may not enter {closed}: "
@@ -193,7 +196,8 @@ def _build(
 ) -> None:
     user = repository.user
     must(run_as(user, ["rm", "-rf", kept]), f"{kept} can't be removed")
-    must(run_as(user, ["mkdir", "-p", kept]), f"{kept} can't be made")
+    closed = ["-m", "700"] if _is_closed(repository.top) else []
+    must(run_as(user, ["mkdir", "-p", *closed, kept]), f"{kept} can't be made")
     for submodule in repository.submodules(revision.commit):
         if not submodule.is_here:
             notify(
@@ -212,6 +216,18 @@ def _build(
         _run_build(recipe, folder, repository, kept, f"{name} ({revision.text})")
         notify(f"built {name} in {duration(time.monotonic() - began)}")
     must(run_as(user, ["touch", kept / DONE]), f"{kept} can't be written")
+
+
+def _is_closed(folder: Path) -> bool:
+    """Whether others don't get into a folder."""
+    return not all(each.stat().st_mode & stat.S_IXOTH for each in (folder, *folder.parents))
+
+
+def _let_in(reader: ServerUser, kept: Path) -> None:
+    """Let the servers' user read a build of root's, as a configuration asks it to."""
+    if stat.S_IMODE(kept.stat().st_mode) == PRIVATE:
+        os.chown(kept, -1, reader.gid, follow_symlinks=False)
+        kept.chmod(0o750)
 
 
 def _newer_files(user: ServerUser | None, kept: Path) -> str | None:

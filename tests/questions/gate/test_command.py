@@ -339,6 +339,41 @@ def test_rules_that_the_baseline_does_not_have_are_no_change_of_its_program(
         commit(repository)
 
 
+LIMITS = '[app]\nstart = "./x"\n[gate.worse_than]\nserver_cpu_us = "{}%"\n'
+
+
+def test_rules_of_another_file_are_others(
+    repository: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A branch could make its file a link to one that is there, or remove the nearer one."""
+    (repository / "app/perf").mkdir(parents=True)
+    for name, limit in (("", 200), ("app", 3), ("app/perf", 200)):
+        (repository / name / "webdyno.toml").write_text(LIMITS.format(limit))
+    commit(repository)
+    monkeypatch.chdir(repository / "app")
+    there = Repository.around(Path.cwd(), "here")
+    base = Files(there, there.revision("HEAD", "here"))
+
+    def differ() -> bool:
+        project = Project.around(Path.cwd())
+        assert project is not None
+        return base.rules_differ(project)
+
+    assert not differ()
+    (file := repository / "app/webdyno.toml").unlink()
+    assert differ()
+    file.symlink_to("perf/webdyno.toml")
+    assert differ()
+    commit(repository)
+    base = Files(there, there.revision("HEAD", "here"))
+    assert not differ()  # the baseline has that link as well
+    file.unlink()
+    file.symlink_to(repository / "webdyno.toml")
+    commit(repository)
+    base = Files(there, there.revision("HEAD", "here"))
+    assert differ()  # its link leads out of any revision: nobody knows where to
+
+
 @pytest.mark.usefixtures("repository")
 def test_at_a_rate_a_gate_is_about_cpu_per_request(wanted: list[Experiment]) -> None:
     run_command_line([*ASKED])

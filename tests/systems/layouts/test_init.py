@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 
 from systems.layouts.laid_out import laid_out
 from webdyno.core.errors import Exit
+from webdyno.core.tables import ReadingLimit
 from webdyno.interfaces.cli import run_command_line
 from webdyno.systems.layouts import find_app
 from webdyno.systems.layouts.app import FoundApp, project_text
@@ -195,3 +196,17 @@ def test_pipes_and_devices_are_not_waited_for(tmp_path: Path) -> None:
     for name in ("Procfile", "package.json", "composer.json", "mix.exs", "Gemfile", ".env.example"):
         (tmp_path / name).symlink_to("pipe")
     assert find_app(tmp_path) is None
+
+
+def test_a_folder_of_more_files_than_are_read_is_reported(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    for number in range(50):
+        (tmp_path / f"{number}.js").write_text("app.listen(1)\n")
+    (tmp_path / "package.json").write_text('{"scripts": {"start": "node 0.js"}}')
+    words = ["init", str(tmp_path), "--no-try", "--yes", "--force"]
+    assert run_command_line(words) == Exit.OK
+    assert "not all files were looked at" not in capsys.readouterr().err
+    monkeypatch.setattr("webdyno.core.tables.ReadingLimit", lambda: ReadingLimit(files=20))
+    assert run_command_line(words) == Exit.OK
+    assert "not all files were looked at" in capsys.readouterr().err

@@ -70,6 +70,7 @@ def init(
         webdyno init --image compose.yaml#web --path /items
     """
     from webdyno.core.files import write_whole
+    from webdyno.core.tables import limited_reading
     from webdyno.systems.layouts import find_app
     from webdyno.systems.layouts.app import project_text
     from webdyno.systems.layouts.logins import NAME, PASSWORD
@@ -83,25 +84,28 @@ def init(
     if (target.exists() or target.is_symlink()) and not force:
         raise UserError(f"{target} is there already; --force writes over it")
     way = _given_way(start, image)
-    detected = find_app(folder)
-    if not way and (folder / "nginx.conf").is_file() and not (detected and detected.conf):
-        compare = command("compare", "conf:nginx.conf", "conf:OTHER.conf")
-        notify(f"nginx.conf is compared without a file: {compare}")
-    app = _started_by(detected, *way) if way else _completed_by_person(folder, detected, yes)
-    app = replace(app, environment={**app.environment, **read_pairs("--env", VARIABLE, env)})
-    repository = repository_of(folder)
-    if build is not None:
-        app = replace(app, build=build or None)
-    elif repository:
-        app = with_env_file(app, folder, repository)
-    _show(app)
-    trial = _try_app(app, folder, repository, path, yes) if try_ else None
-    if trial:
-        app = replace(app, headers={**app.headers, **trial.headers})
-        requests = trial.requests
-    else:
-        requests = dict.fromkeys(path or untried_paths(app, folder / app.dir))
-    login = trial.login if trial else None
+    with limited_reading() as limit:
+        detected = find_app(folder)
+        if not way and (folder / "nginx.conf").is_file() and not (detected and detected.conf):
+            compare = command("compare", "conf:nginx.conf", "conf:OTHER.conf")
+            notify(f"nginx.conf is compared without a file: {compare}")
+        app = _started_by(detected, *way) if way else _completed_by_person(folder, detected, yes)
+        app = replace(app, environment={**app.environment, **read_pairs("--env", VARIABLE, env)})
+        repository = repository_of(folder)
+        if build is not None:
+            app = replace(app, build=build or None)
+        elif repository:
+            app = with_env_file(app, folder, repository)
+        _show(app)
+        trial = _try_app(app, folder, repository, path, yes) if try_ else None
+        if trial:
+            app = replace(app, headers={**app.headers, **trial.headers})
+            requests = trial.requests
+        else:
+            requests = dict.fromkeys(path or untried_paths(app, folder / app.dir))
+        login = trial.login if trial else None
+    if limit.is_reached:
+        notify("    check: not all files were looked at, which are many: see what is missing")
     write_whole(target, project_text(app, requests, login))
     notify(f"{target} written")
     if login and not (trial and trial.has_logged_in):

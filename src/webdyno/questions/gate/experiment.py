@@ -235,18 +235,26 @@ class Files:
     revision: "Revision"
 
     def rules_differ(self, project: "Project") -> bool:
-        """Whether its own file says of anything but its program what the project's doesn't."""
+        """Whether it would be measured by other rules than the project's, its program aside."""
         from webdyno.systems.project import APP
 
-        file = project.file.path.resolve()
-        if not file.is_relative_to(self.repository.top):
-            return False
-        written = self.repository.file_of(self.revision, file.relative_to(self.repository.top))
         try:
-            own = tomllib.loads(written)
+            own = tomllib.loads(self._project_text())
         except ValueError:
             return True
         return {**own, APP: None} != {**project.file.data, APP: None}
+
+    def _project_text(self) -> str:
+        """Return what stands in the file that is found from here up, as `Project.around` does."""
+        from webdyno.systems.target import PROJECT_FILE
+
+        top = self.repository.top.resolve()
+        here = Path.cwd().relative_to(top)
+        texts = (
+            self.repository.file_of(self.revision, folder / PROJECT_FILE)
+            for folder in (here, *here.parents)
+        )
+        return next((text for text in texts if text is not None), "")
 
 
 def _variant(asked: str, flag: str, catalogue: Catalogue, caller: Caller) -> _Variant:

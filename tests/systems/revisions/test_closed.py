@@ -1,0 +1,45 @@
+"""Builds of a repository that is closed to others are closed to them as well."""
+
+import os
+import stat
+from pathlib import Path
+
+import pytest
+
+from e2e.own import commit, git
+from webdyno.host.users import ServerUser
+from webdyno.systems.repository import Repository
+from webdyno.systems.revision import Recipe, _let_in, build_revision
+
+
+@pytest.mark.parametrize(("mode", "kept_mode"), [(0o755, 0o755), (0o750, 0o700), (0o700, 0o700)])
+def test_a_build_is_as_closed_as_its_repository(
+    open_folder: Path, monkeypatch: pytest.MonkeyPatch, mode: int, kept_mode: int
+) -> None:
+    monkeypatch.delenv("SUDO_UID", raising=False)
+    monkeypatch.setenv("XDG_CACHE_HOME", str(open_folder / "cache"))
+    (repository := open_folder / "repository").mkdir()
+    git(repository, "init", "--quiet", "--initial-branch=main", ".")
+    (repository / "code.py").write_text("private\n")
+    commit(repository)
+    repository.chmod(mode)
+    its = Repository.around(repository, "here")
+    recipe = Recipe("printf s3cret >key", Path(), {})
+    before = os.umask(0o022)
+    try:
+        files = build_revision(its, its.revision("HEAD", "here"), recipe, "HEAD", lambda _: None)
+    finally:
+        os.umask(before)
+    assert (files / "key").read_text() == "s3cret"
+    assert stat.S_IMODE(files.parent.stat().st_mode) == kept_mode
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="needs root, whose servers another user runs")
+def test_the_servers_user_gets_into_it_where_a_configuration_is_served(tmp_path: Path) -> None:
+    tmp_path.chmod(0o700)
+    _let_in(ServerUser("www-data", 33, 33), tmp_path)
+    status = tmp_path.stat()
+    assert (stat.S_IMODE(status.st_mode), status.st_gid) == (0o750, 33)
+    (open_ := tmp_path / "open").mkdir(mode=0o755)
+    _let_in(ServerUser("www-data", 33, 33), open_)
+    assert stat.S_IMODE(open_.stat().st_mode) == 0o755
