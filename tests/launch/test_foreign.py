@@ -228,6 +228,28 @@ def experiment_of(**changes: object) -> Experiment:
 
 
 @pytest.mark.usefixtures("answers")
+def test_nothing_is_left_out_of_the_sum(tmp_path: Path) -> None:
+    """Such as folders that are links, or that can be entered but not listed."""
+    catalogue = own(tmp_path)
+    (program := tmp_path / "services/mine/program").mkdir()
+    for name in ("one", "other"):
+        (program / name).mkdir()
+        (program / name / "same").write_text(name)
+    (link := program / "link").symlink_to("one")
+    agree_to_use(catalogue, caller(yes=True))
+    agree_to_use(catalogue, caller())
+    link.unlink()
+    link.symlink_to("other")
+    with pytest.raises(UserError, match=TRUST):
+        agree_to_use(catalogue, caller())
+    if os.geteuid() != 0:
+        program.parent.chmod(0o300)
+        with pytest.raises(UserError, match="can't be listed"):
+            agree_to_use(Catalogue.load([tmp_path]), caller())
+        program.parent.chmod(0o700)
+
+
+@pytest.mark.usefixtures("answers")
 def test_what_a_run_says_is_asked_about(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Its commands, for the folder that they run in, and what of yours it sends."""
     monkeypatch.chdir(tmp_path)

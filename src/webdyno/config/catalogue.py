@@ -5,6 +5,7 @@ What isn't webdyno's own is known by the sum over its files.
 
 import hashlib
 import logging
+import os
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cache
@@ -18,7 +19,7 @@ from webdyno.config.experiment import Draft, Override
 from webdyno.config.reading import MOST_BYTES, TomlFile, build, nearest
 from webdyno.core.errors import UserError
 from webdyno.core.experiment import Experiment, Level
-from webdyno.core.files import checked_files, digest_of, everything_below, read_own
+from webdyno.core.files import checked_files, digest_of, everything_below, read_own, reading
 from webdyno.core.registry import STACKS, load_extensions
 from webdyno.core.service import Service
 from webdyno.core.stack import Site, Stack
@@ -258,9 +259,15 @@ def content_of(files: Mapping[str, Path]) -> str | None:
     summed_up, is_ours = hashlib.sha256(), True
     for name, path in sorted(files.items()):
         if path.is_file():
-            digest = digest_of(path)
-            summed_up.update(f"{name}\0".encode() + digest)
-            is_ours = is_ours and _is_built_in(name, digest)
+            with reading(path):
+                digest = digest_of(path)
+        elif path.is_symlink():  # to a folder, whose files it has under another name
+            leads_to = os.path.relpath(path.resolve(), path.parent.resolve())
+            digest = hashlib.sha256(os.fsencode(leads_to)).digest()
+        else:
+            continue
+        summed_up.update(os.fsencode(name) + b"\0" + digest)
+        is_ours = is_ours and _is_built_in(name, digest)
     return None if is_ours else summed_up.hexdigest()
 
 

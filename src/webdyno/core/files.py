@@ -224,19 +224,28 @@ def everything_below(folder: Path) -> Iterator[Path]:
                     to_list.append(Path(entry.path))
 
 
+def _demand_listed(folder: Path) -> None:
+    if not os.access(folder, os.R_OK | os.X_OK):
+        raise UserError(f"{folder} can't be listed: chmod u+rx {folder}")
+
+
 def checked_files(folder: Path) -> dict[str, Path]:
     """Return the files and folders below a folder, by their path in it, in the order of names.
 
-    Raise UserError for a symbolic link that leads out of the folder, and for what is neither file
-    nor folder, such as a pipe, which would keep its reader waiting for ever.
+    Raise UserError for a symbolic link that leads out of the folder, for what is neither file nor
+    folder, such as a pipe, which would keep its reader waiting for ever, and for a folder in which
+    files can be found by their names alone, since it can't be listed.
     """
     inside = folder.resolve()
     files: dict[str, Path] = {}
+    _demand_listed(folder)
     for path in everything_below(folder):
         if not path.resolve().is_relative_to(inside):
             raise UserError(f"{path} leads out of {folder}: a catalog's files stay inside")
         if not (path.is_file() or path.is_dir()):
             raise UserError(f"{path} is no file and no folder; remove it")
+        if path.is_dir():
+            _demand_listed(path)
         files[path.relative_to(folder).as_posix()] = path
     return dict(sorted(files.items()))
 
