@@ -63,6 +63,18 @@ CASES = {
         f"mvn {MAVEN} package",
         others={"services": {}},
     ),
+    "Spring Boot whose database is that of the profile that is on": Case(
+        {
+            "pom.xml": f"<project>{SPRING}<artifactId>shop</artifactId><version>1</version>",
+            "src/main/resources/application.yml": "spring:\n  profiles:\n    active: ${ON:local}\n",
+            "src/main/resources/application-local.yml": "url: jdbc:postgresql://localhost/x\n",
+        },
+        "SPRING_DATASOURCE_URL=jdbc:postgresql://$DB_HOST:$DB_PORT/$DB_NAME "
+        "SPRING_DATASOURCE_USERNAME=$DB_USER SPRING_DATASOURCE_PASSWORD=$DB_PASSWORD "
+        "java -jar target/shop-1.jar --server.address=127.0.0.1 --server.port=$PORT",
+        f"mvn {MAVEN} package",
+        others={"services": {"db": "postgresql"}},
+    ),
     "Quarkus with a database": Case(
         {
             "build.gradle": "io.quarkus",

@@ -219,6 +219,32 @@ CASES = {
         "ASPNETCORE_URLS=http://127.0.0.1:$PORT dotnet out/Shop.dll",
         "dotnet publish src/Shop/Shop.csproj --configuration Release --output out --nologo",
     ),
+    "ASP.NET Core with connection strings": Case(
+        {
+            "Shop.csproj": '<Project Sdk="Microsoft.NET.Sdk.Web">',
+            "appsettings.json": '{"ConnectionStrings": {"Logs": "Data Source=logs.db"}}',
+            "appsettings.Development.json": '{ // of developers\n"ConnectionStrings": {\n'
+            '"Main": "Server=localhost;Port=5432;Database=shop;User Id=postgres",\n'
+            '"Cache": "localhost:6379"}}',
+        },
+        'ConnectionStrings__Main="Host=$DB_HOST;Port=$DB_PORT;Database=$DB_NAME;Username=$DB_USER;'
+        'Password=$DB_PASSWORD" ConnectionStrings__Cache="$CACHE_HOST:$CACHE_PORT,'
+        'password=$CACHE_PASSWORD" ASPNETCORE_URLS=http://127.0.0.1:$PORT dotnet out/Shop.dll',
+        "dotnet publish Shop.csproj --configuration Release --output out --nologo",
+        says=("nothing here calls Database.Migrate(): setup = COMMAND",),
+        others={"services": {"db": "postgresql", "cache": "redis"}},
+    ),
+    "ASP.NET Core with MySQL, which makes its tables": Case(
+        {
+            "Shop.csproj": '<Project Sdk="Microsoft.NET.Sdk.Web">',
+            "appsettings.json": '{"ConnectionStrings": {"Db": "server=db;user=root;database=x"}}',
+            "Program.cs": "database.Migrate();\n",
+        },
+        'ConnectionStrings__Db="Server=$DB_HOST;Port=$DB_PORT;Database=$DB_NAME;User=$DB_USER;'
+        'Password=$DB_PASSWORD" ASPNETCORE_URLS=http://127.0.0.1:$PORT dotnet out/Shop.dll',
+        "dotnet publish Shop.csproj --configuration Release --output out --nologo",
+        others={"services": {"db": "mariadb"}, "doubts": ()},
+    ),
     "nginx.conf": Case({"nginx.conf": "events {}"}, others={"conf": "nginx.conf"}),
     "nginx.conf with pages": Case(
         {"nginx.conf": "events {}", "html/index.html": ""},

@@ -190,6 +190,25 @@ def _rust_texts(main: Path) -> Iterator[str]:
 
 DOTNET_WEB = re.compile(r'Sdk="Microsoft\.NET\.Sdk\.Web"')
 ASSEMBLY = re.compile(r"<AssemblyName>([\w.-]+)</AssemblyName>")
+SETTINGS = ("appsettings.json", "appsettings.Production.json", "appsettings.Development.json")
+CONNECTIONS = re.compile(r'"ConnectionStrings"\s{0,9}:\s{0,9}\{([^{}]*)\}')
+CONNECTION = re.compile(r'"(\w+)"\s{0,9}:\s{0,9}"([^"\n]*)"')
+SERVED_BY = {
+    "postgresql": (
+        re.compile(r"\bhost\s?=|\bport\s?=\s?5432\b", re.IGNORECASE),
+        "Host=$DB_HOST;Port=$DB_PORT;Database=$DB_NAME;Username=$DB_USER;Password=$DB_PASSWORD",
+    ),
+    "mariadb": (
+        re.compile(r"\b(?:uid|user)\s?=", re.IGNORECASE),
+        "Server=$DB_HOST;Port=$DB_PORT;Database=$DB_NAME;User=$DB_USER;Password=$DB_PASSWORD",
+    ),
+    "redis": (re.compile(r"[\w.-]+:6379"), "$CACHE_HOST:$CACHE_PORT,password=$CACHE_PASSWORD"),
+}
+"""By service: how .NET's connection strings look, and one for the service here."""
+MIGRATES = re.compile(r"\.(?:Migrate|MigrateAsync|EnsureCreated|EnsureCreatedAsync)\(")
+NO_MIGRATION = (
+    "nothing here calls Database.Migrate(): setup = COMMAND below [app] makes the database's tables"
+)
 
 
 def find_dotnet(folder: Path) -> FoundApp | None:
@@ -215,13 +234,38 @@ def _dotnet_app(folder: Path, project: Path, text: str) -> FoundApp:
     named = ASSEMBLY.search(text)
     name = named[1] if named else project.stem
     file = project.relative_to(folder).as_posix()
+    services, connections = _connected(project.parent)
+    sources_text = (read_text(path) or "" for path in sources(folder, {".cs"}))
+    has_tables = "db" not in services or any(map(MIGRATES.search, sources_text))
     return FoundApp(
         file,
-        f"ASPNETCORE_URLS=http://127.0.0.1:$PORT dotnet out/{name}.dll",
+        f"{connections}ASPNETCORE_URLS=http://127.0.0.1:$PORT dotnet out/{name}.dll",
         f"dotnet publish {file} --configuration Release --output out --nologo",
         environment={"ASPNETCORE_ENVIRONMENT": "Production", "DOTNET_CLI_TELEMETRY_OPTOUT": "1"},
         notes=("what `dotnet publish` makes is started, not `dotnet run`",),
+        services=services,
+        doubts=() if has_tables else (NO_MIGRATION,),
     )
+
+
+def _connected(folder: Path) -> tuple[dict[str, str], str]:
+    """Return the services that connection strings name, and variables with strings for them."""
+    texts = (read_text(folder / name) or "" for name in SETTINGS)
+    named = {
+        name: value
+        for text in texts
+        for strings in CONNECTIONS.findall(text)
+        for name, value in CONNECTION.findall(strings)
+    }
+    services: dict[str, str] = {}
+    pairs = ""
+    for name, value in named.items():
+        for service, (looks, string) in SERVED_BY.items():
+            if looks.search(value):
+                services["cache" if service == "redis" else "db"] = service
+                pairs += f'ConnectionStrings__{name}="{string}" '
+                break
+    return services, pairs
 
 
 MIX_APP = re.compile(r"\bapp:\s*:(\w+)")

@@ -147,7 +147,8 @@ OTHERS = {
         r"|mongoengine"
     ),
     "RabbitMQ": re.compile(
-        r"amqplib|amqp091|streadway/amqp|aio[-_]pika|\bpika\b|\bbunny\b|lapin|starter-amqp"
+        r"amqplib|amqp091|amqp-connection|go-rabbitmq|streadway/amqp|aio[-_]pika|\bpika\b|\bbunny\b"
+        r"|lapin|starter-amqp"
     ),
     "Kafka": re.compile(
         r"kafkajs|kafka-python|aiokafka|confluent-kafka|sarama|kafka-go|spring-kafka|rdkafka"

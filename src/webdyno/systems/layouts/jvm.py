@@ -36,6 +36,10 @@ JDBC = re.compile(
     r"|\b(?:db-kind|database)\s*[=:]\s*(?P<kind>postgresql|mysql|mariadb)\s*$",
     re.MULTILINE,
 )
+PROFILES = re.compile(
+    r"\bprofiles(?:\.|:[ \t]*\n[ \t]+)active[ \t]*[=:][ \t]*[\"']?(?:\$\{\w+:)?([\w,-]+)"
+)
+"""In Spring's configuration: the profiles that are on unless told otherwise."""
 REDIS = re.compile(r"starter-data-redis")
 OF_REDIS = {"HOST": "$CACHE_HOST", "PORT": "$CACHE_PORT", "PASSWORD": "$CACHE_PASSWORD"}
 DATASOURCES = {
@@ -149,10 +153,9 @@ def _jvm_app(folder: Path, module: _JvmModule) -> FoundApp | None:
 
 
 def _with_datasource(app: FoundApp, module: _JvmModule, framework: str) -> FoundApp:
-    """Put the database behind a program that its configuration, not that of a profile, names."""
+    """Put the database behind a program that its configuration, not that of others, names."""
     keys = DATASOURCES.get(framework)
-    texts = (read_text(module.folder / RESOURCES / name) or "" for name in CONFIGURATIONS)
-    named = next(filter(None, map(JDBC.search, texts)), None)
+    named = next(filter(None, map(JDBC.search, _configurations(module.folder / RESOURCES))), None)
     if keys is None or named is None:
         return app
     kind = named["url"] or named["kind"]
@@ -163,6 +166,18 @@ def _with_datasource(app: FoundApp, module: _JvmModule, framework: str) -> Found
     return replace(
         app, start=f"{pairs} {app.start}", services={"db": service}, notes=(*app.notes, note)
     )
+
+
+def _configurations(folder: Path) -> Iterator[str]:
+    """Return the texts that hold, those of profiles that they turn on last."""
+    texts = [read_text(folder / name) or "" for name in CONFIGURATIONS]
+    yield from texts
+    profiles = [
+        name for text in texts for found in PROFILES.findall(text) for name in found.split(",")
+    ]
+    for profile in filter(None, profiles):
+        for name in CONFIGURATIONS:
+            yield read_text(folder / name.replace(".", f"-{profile}.")) or ""
 
 
 def _with_redis(app: FoundApp, module: _JvmModule, framework: str) -> FoundApp:
