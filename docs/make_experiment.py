@@ -20,7 +20,7 @@ from webdyno.core.base import Quantity
 from webdyno.core.experiment import Experiment, Level, State
 from webdyno.core.load import Load, SlowReaders
 from webdyno.core.measure import CapacitySettings, Measure
-from webdyno.core.metrics import METRICS, DecidingMetric
+from webdyno.core.metrics import DecidingMetric
 from webdyno.core.registry import question_keys
 from webdyno.core.request import WrittenRequest
 from webdyno.core.session import Capture, Values
@@ -59,6 +59,10 @@ WRITTEN = (
     "tuning",
     "load.replay",
     "values.NAME.sha256",
+    "gate.commits",
+    "gate.rules_differ",
+    "gate.repeat",
+    "gate.endpoints",
 )
 """Keys that webdyno alone writes, to say in a run's folder what it found; they have no row."""
 
@@ -137,7 +141,7 @@ def _default(field: FieldInfo) -> str:
 def _type(hint: Any) -> str:  # noqa: ANN401
     """Return in words what a field may be."""
     if hint == DecidingMetric:
-        return ", ".join(f'`"{name}"`' for name, rule in METRICS.items() if rule.decides)
+        return "a [deciding metric](metrics.md)"
     if hint == JsonValue:
         return "anything"
     if hint == Changes:

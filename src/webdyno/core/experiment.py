@@ -56,15 +56,14 @@ class State(Model):
     """Commands that put back what a round's requests have changed, so that rounds begin alike."""
 
     before_round: list[OneLine] = []
-    """Run by a shell, as you, before each start of the variants; a failing one ends the run."""
+    """Run by a shell, as you, before variants start; a failing one ends the run."""
     after_round: list[OneLine] = []
-    """The same after the variants were stopped, whatever happened."""
+    """The same after they were stopped, whatever happened."""
     within_s: Seconds = 60.0
     """Time limit of each."""
     reset: Literal["round", "slot"] = "round"
-    """When data of services behind the variants is put back: each round starts with the same;
-    "slot" restores it before each slot as well, while apps stay connected (PostgreSQL, MariaDB,
-    Redis)."""
+    """When data of services is put back: before each round; or before each slot as well, while apps
+    stay connected (PostgreSQL, MariaDB, Redis)."""
 
 
 GeneratorName = str
@@ -153,7 +152,7 @@ class Experiment(Model):
     """A question about web stacks, complete enough to be run again by somebody else."""
 
     title: OneLine
-    """What it is about, in a few words."""
+    """What it is about."""
     question: OneLine
     """What it answers, with a question mark."""
     site: str
@@ -171,11 +170,10 @@ class Experiment(Model):
     endpoint: Name | None = None
     """Use only the requests of this name."""
     ignore: list[Ignored] = []
-    """What may differ in bodies: regular expressions, and places in JSON, such as `$.items[*].id`.
-    """
+    """What may differ in bodies: regular expressions, places in JSON (`$.items[*].id`)."""
     same_bodies: bool = True
-    """Refuse other bodies where the site defines none, instead of reporting them. False by default
-    with `rev:`."""
+    """Refuse other bodies where the site defines none, not only report them; with `rev:` not by
+    default."""
     load_with: dict[GeneratorName, Changes] = {}
     """By load generator: keys of `[load]` that differ with it."""
     measure: Measure = Measure()
@@ -190,14 +188,14 @@ class Experiment(Model):
         dict[str, Annotated[list[Level], Field(min_length=1, max_length=MOST_POINTS)]],
         AfterValidator(_few_points),
     ] = {}
-    """Dotted keys and their levels. Variants are compared at every combination."""
+    """Dotted keys and their levels, compared at every combination."""
     workload: dict[str, JsonValue] = {}
     """What `webdyno traffic` found in the log that load and requests are made of. It is only kept
     with the run."""
     tuning: list[TunedVariant] = []
     """How `webdyno tune` found the variants' settings. It is only kept with the run."""
     profile: bool = False
-    """Sample the servers' CPUs by `perf`, as `webdyno explain --profile` does."""
+    """Sample by `perf`, as `webdyno explain --profile` does."""
     capacity: CapacitySettings | None = None
     """Search for the capacity of each variant. `load` gives the requests and the most connections.
     """

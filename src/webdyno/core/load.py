@@ -52,9 +52,9 @@ class Load(Model):
     """What the clients do during a slot."""
 
     paths: WrittenPaths = ["/"]
-    """Requested in equal shares; `/many/{1..2000}.txt` stands for many."""
+    """Requested in equal shares; `/many/{1..2000}.txt` is many."""
     zipf: Annotated[float, Field(ge=0, le=10)] | None = None
-    """Request the paths by Zipf's law with this exponent, the first most often."""
+    """Request paths by Zipf's law with this exponent, the first most often."""
     headers: Headers = {}
     """Sent with each request; `${env:NAME}` is a secret. `Accept-Encoding`: bodies are checked
     before the load only."""
@@ -63,7 +63,7 @@ class Load(Model):
     rate_per_s: Rate | None = None
     """Open loop: the arrival rate."""
     rate_per_connection: Rate | None = None
-    """Open loop: instead, the rate of each connection, which sends only its own."""
+    """Open loop, instead: the rate of each connection, which sends only its own."""
     arrival_unit: Literal["request", "connection"] = "request"
     """Open loop: what is scheduled; new connections have `keepalive` requests each."""
     arrivals: Literal["poisson", "constant", "replay"] = "poisson"
@@ -73,10 +73,9 @@ class Load(Model):
     replay: Annotated[str, AfterValidator(_replay)] | None = None
     """Its content, as a run keeps it."""
     burst: Annotated[int, Field(ge=1, le=MOST_AT_ONCE)] = 1
-    """Open loop: so many requests at once, as much less often."""
+    """Open loop: so many at once, as much less often."""
     send_delay_budget_s: Delay = 0.0
-    """Open loop: requests may be sent so much later, several at a time, which costs the client
-    less."""
+    """Open loop: requests may be sent so much later, several at once: cheaper for the client."""
     kernel_times: bool = False
     """Time responses by when the kernel got them, as with a budget."""
     think_s: Pause = 0.0
@@ -84,7 +83,7 @@ class Load(Model):
     connections: Connections = 64
     """Over all client threads; in an open loop the most in use."""
     connection_ramp_s: Pause = 0.0
-    """Closed loop: connections begin one by one over this time, before each ramp-up."""
+    """Closed loop: in which connections begin one by one, before each ramp-up."""
     keepalive: KeepAlive = "always"
     """Whether connections are reused; a number closes each after that many requests."""
     protocol: HttpProtocol = "http"
@@ -96,14 +95,14 @@ class Load(Model):
     tls_verify: bool | None = None
     """Whether a certificate has to be valid; by default that of another machine."""
     timeout_s: Seconds = 5.0
-    """A request whose response isn't whole by then is a failure. Of streams 60 s by default."""
+    """A request whose response isn't whole by then fails. Of streams 60 s by default."""
     goodput: GoodputLimits = []
-    """Of streams: responses per second that keep all of these are reported: `ttft<500ms`,
-    `tpot<50ms`, `latency<5s`."""
+    """Of streams: report responses per second that keep all of these: `ttft<500ms`, `tpot<50ms`,
+    `latency<5s`."""
     count: Requests | None = None
-    """Closed loop: a slot ends after so many responses, or after `measure.slot_s` (60 s)."""
+    """Closed loop: ends a slot after so many responses, or `measure.slot_s` (60 s)."""
     idle_connections: Annotated[int, Field(ge=0, le=MOST_CONNECTIONS)] = 0
-    """Connections held open in addition, without a request."""
+    """Connections held open besides, without a request."""
     slow_readers: SlowReaders | None = None
     """Clients in addition that read their responses slowly."""
 

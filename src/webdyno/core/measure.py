@@ -33,47 +33,43 @@ class Measure(Model):
     """How the comparison is made: rounds, slots and the stop rule of the method."""
 
     decide_on: DecidingMetric = "throughput_rps"
-    """The metric that the verdict is about."""
+    """What the verdict is about."""
     slot_s: Seconds | None = None
-    """The part of a slot that counts. By default from a pilot run, with other generators 0.5 s."""
+    """Part of a slot that counts. By default from a pilot run, with other generators 0.5 s."""
     ramp_up_s: Pause | None = None
-    """Discarded load at the beginning of each slot. By default from a pilot run."""
+    """Discarded load at a slot's beginning. By default from a pilot run."""
     slots_per_variant: Annotated[int, Field(ge=2, le=1_000, multiple_of=2)] | None = None
-    """Slots of each variant in a round, even for ABBA. By default 2 in the first six rounds (4
-    without a pilot run), then up to 8."""
+    """Slots of a variant in a round. By default 2 in the first six rounds (4 without a pilot run),
+    then up to 8."""
     warmup_s: Pause | None = None
-    """Load after each start before anything counts. By default from a pilot run, with other
-    generators 1 s."""
+    """Load after each start. By default from a pilot run, with other generators 1 s."""
     warmup_bursts: Literal["auto", "on", "off"] = "auto"
-    """0.5 s of load, 0.5 s of pause, and so on, for JIT compilers. auto: where it makes servers
-    faster."""
+    """0.5 s of load, 0.5 s of pause, …, for JIT compilers. auto: where it makes servers faster."""
     precision: Annotated[float, Quantity(SHARE, 0.0001, 0.99)] = 0.02
     """Stop at this half-width of the ratio's 95% CI."""
     budget_s: Budget = 90.0
-    """Total measuring time; `min_rounds` are measured in any case."""
+    """Total measuring time, but `min_rounds` at least."""
     budget_is_limit: bool = False
-    """Never measure for longer than `budget_s`, as `--time` asks for. Rounds are shortened to
-    fit."""
+    """Never measure for longer than `budget_s`, as with `--time`: rounds are shortened."""
     min_rounds: Annotated[int, Field(ge=6, le=10_000)] = 6
-    """Six are the fewest for which an exact test can reach p < 0.05."""
+    """With fewer an exact test can't reach p < 0.05."""
     max_rounds: Annotated[int, Field(ge=6, le=10_000)] = 30
-    """Stop after as many rounds, however wide the CI is."""
+    """Stop after so many, however wide the CI."""
     patience: Annotated[float, Field(ge=1, le=100)] = 4.0
-    """Extend `budget_s` and `max_rounds` to so many times, while a ratio is not known to 2.5% or a
+    """Extend `budget_s` and `max_rounds` so many times, while a ratio isn't known to 2.5% or a
     quarter. 1 where either is given, or factors."""
     answer_within_s: Pause = 25.0
-    """A large difference of two variants (beyond 1.5×, known to a quarter) ends by then; half as
-    much for each further one. 0: never, as where `budget_s`, `max_rounds` or factors are given."""
+    """A difference beyond 1.5×, known to a quarter, ends by then; half as much for each variant
+    beyond two. 0: never, as where `budget_s`, `max_rounds` or factors are given."""
     count_instructions: bool = False
-    """Count what servers execute in user space, which takes hardware counters."""
+    """Count what servers execute in user space, by hardware counters."""
     soak_s: Soak | None = None
-    """Uninterrupted load on each variant after the rounds. By default 10 s, or a quarter of the
-    total time for all; none in gates, rankings, searches."""
+    """Uninterrupted load on each variant at the end. By default 10 s, for all a quarter of the
+    total time at most; none in gates, rankings, searches."""
     rest_s: Seconds | None = None
-    """After each round: leave each variant alone for so long, then with 256 open connections for as
-    long."""
+    """After each round: leave variants alone for so long, then with 256 open connections."""
     seed: Annotated[int, Field(ge=0, lt=2**63)] | None = None
-    """Seed of all random orders; drawn and recorded by default."""
+    """Of all random orders; drawn and recorded by default."""
 
     @model_validator(mode="before")
     @classmethod
@@ -136,8 +132,8 @@ class CapacitySettings(Model):
     """How the capacity of each variant is searched for in each round."""
 
     slo: Annotated[list[Annotated[str, AfterValidator(_read)]], Field(min_length=1, max_length=8)]
-    """The objectives, all of which have to hold: `p99<50ms`, `failures<0.1%`; of streams also
-    `ttft p99<500ms`, `tpot p99<50ms`."""
+    """Objectives, all of which have to hold: `p99<50ms`, `failures<0.1%`; of streams also `ttft
+    p99<500ms`, `tpot p99<50ms`."""
     arrivals: Literal["poisson", "constant"] = "poisson"
     """Times between requests."""
     send_delay_budget_s: Delay = 0.0
@@ -148,12 +144,12 @@ class CapacitySettings(Model):
         1.2,
         2.0,
     ]
-    """Multiples of the capacity that are tried after the search, in turns."""
+    """Multiples of the capacity, tried after the search in turns."""
     longest_trial_s: Seconds | None = None
-    """Length of the deciding trials. By default 4 s or 50 times the longest latency allowed."""
+    """Of the deciding trials. By default 4 s or 50 times the longest latency allowed."""
 
     sweep_s: Budget | None = None
-    """Afterwards, half of it each: latency by arrival rate, and throughput by connections."""
+    """Afterwards, half each: latency by arrival rate, throughput by connections."""
 
     @property
     def objectives(self) -> list[Objective]:

@@ -176,11 +176,11 @@ class WrittenRequest(Model):
     )
 
     path: WrittenPath
-    """What is requested, with query; `/many/{1..2000}.txt` stands for many."""
+    """With query; `/many/{1..2000}.txt` is many."""
     method: Annotated[str, AfterValidator(_method)] = "GET"
     """GET, POST, PUT, …"""
     name: Name | None = None
-    """Its name in reports; method and path by default."""
+    """In reports; method and path by default."""
     headers: Headers = {}
     """In addition to the load's."""
     body: str | None = None
@@ -188,13 +188,13 @@ class WrittenRequest(Model):
     body_file: str | None = None
     """A file, relative to the experiment's; kept with the run."""
     body_base64: Annotated[str, AfterValidator(_base64)] | None = None
-    """Base64, for bytes that are no text."""
+    """The same for bytes that are no text."""
     json_: JsonValue = Field(default=None, alias="json")
     """Sent as JSON, with its Content-Type."""
     form: dict[str, str] | None = None
     """Sent as an HTML form is, with its Content-Type."""
     message: str | None = None
-    """A text message over WebSocket; the next one follows when one has come back, or is due."""
+    """A text message over WebSocket; the next follows when one has come back, or is due."""
     message_base64: Annotated[str, AfterValidator(_base64)] | None = None
     """The same, a binary one."""
     weight: Annotated[float, Field(gt=0, le=1e9)] = 1.0
@@ -202,16 +202,15 @@ class WrittenRequest(Model):
     status: Annotated[int, Field(ge=200, le=599)] | None = None
     """The valid one; by default that of the site's page for a GET, else 200–299."""
     contains: str | None = None
-    """Text of the valid response, looked for before the load; with `[[login]]` or flows in each
-    response."""
+    """Text of the valid response, looked for before the load; with `[[login]]` or flows in each."""
     sha256: Annotated[str, Field(pattern="^[0-9a-f]{64}$")] | None = None
     """Of the valid body, checked under load as well."""
     flow: Name | None = None
-    """Requests of one flow follow each other, by one user. The first one's weight is the flow's."""
+    """Requests of a flow follow each other, by one user. The first one's weight is the flow's."""
     capture: dict[ValueName, Capture] = {}
     """By name: what of its response `{{NAME}}` stands for in the user's later requests."""
     think_s: Pause | None = None
-    """In a flow: mean pause before the next request; that of the load by default."""
+    """In a flow: mean pause before the next request; the load's by default."""
     events: EventFormat | None = None
     """Its response is a stream of events, each timed: server-sent events, lines, messages of
     gRPC."""

@@ -24,10 +24,10 @@ class Capture(Model):
     )
 
     css: str | None = None
-    """The first element that it selects: names, `#id`, `.class`, `[attribute=value]`, one within
-    the other."""
+    """Selects the first element: names, `#id`, `.class`, `[attribute=value]`, one within the
+    other."""
     attribute: str | None = None
-    """With css: which attribute; the value of an input, the content of a meta element, else the
+    """With css: which attribute; by default an input's value, a meta element's content, else the
     text."""
     regex: str | None = None
     """The first group, or all that it matches."""
@@ -52,22 +52,22 @@ class Values(Model):
     """Where values come from that no response gives: one of these."""
 
     file: str | None = None
-    """CSV with a line of names, or JSON lines: `{{NAME.COLUMN}}`. It is read when the run starts
-    and not kept with it."""
+    """CSV with a line of names, or JSON lines: `{{NAME.COLUMN}}`. Read when the run starts, not
+    kept with it."""
     sha256: str | None = None
     """Of the file, as a run keeps it."""
     rows: Annotated[list[Row], Field(min_length=1, max_length=MOST_ROWS)] | None = None
     """The same, written here; `${env:NAME}` stands for a secret."""
     each: Literal["user", "turn", "random"] = "user"
-    """Who gets another row: each user for good, or each flow: in turn, or at random."""
+    """Who gets another row: each user for good; each flow in turn, or at random."""
     counter: int | None = None
-    """Counts up from here, one for each flow."""
+    """Counts up from here, flow by flow."""
     choose: Annotated[list[str], Field(min_length=1)] | None = None
-    """One of these at random for each flow."""
+    """One of these for each flow."""
     random: Annotated[list[int], Field(min_length=2, max_length=2)] | None = None
-    """A whole number between these two for each flow."""
+    """A whole number between these for each flow."""
     unique: bool = False
-    """16 hexadecimal digits that never come again."""
+    """16 hexadecimal digits that never recur."""
 
     @model_validator(mode="after")
     def _one_source(self) -> Self:

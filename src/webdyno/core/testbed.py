@@ -30,9 +30,9 @@ class RoleHosts(Model):
     """Which hosts of a cluster serve and make load."""
 
     servers: str | None = None
-    """The host that serves; the first that can measure by default."""
+    """Who serves; by default the first that can measure."""
     clients: list[str] = []
-    """The hosts that make load; the next one by default."""
+    """Who makes load; the next one by default."""
 
 
 class ServiceHost(Model):
@@ -46,21 +46,19 @@ class TestbedSettings(Model):
     """The testbed and, where it has a network of its own, what that is like."""
 
     kind: Literal["this-machine", "netns", "cluster"] = "this-machine"
-    """The loopback interface, network namespaces joined by a virtual link, or hosts of a Ray
-    cluster."""
+    """Loopback, network namespaces joined by a virtual link, hosts of a Ray cluster."""
     hosts: RoleHosts = RoleHosts()
     """Cluster: the hosts that serve, and those that make load."""
     services: dict[str, ServiceHost] = {}
     """Cluster: services with a host of their own."""
     server_cores: Annotated[int, Field(ge=1, le=4096)] | None = None
-    """Cores of the servers, about half by default; the client has the others."""
+    """Of the servers, about half by default; the client has the others."""
     client_cpus: Annotated[float, Field(ge=0.05, le=4096)] | None = None
     """How many of its CPUs the client gets, all by default; 0.8 is 80% of one."""
     keep_awake: bool = False
-    """Keep CPUs out of deep idle: in virtual machines open loops cost less then, and are more
-    exact."""
+    """Keep CPUs out of deep idle: cheaper, more exact open loops in virtual machines."""
     link: Annotated[float, Quantity(RATE, 1_000, 1e12)] | None = None
-    """What the link carries each way; Ethernet headers count. Unlimited by default."""
+    """What it carries each way, Ethernet headers included. Unlimited by default."""
     delay: Annotated[float, Quantity(TIME, 0, 10)] = 0.0
     """Added to a round trip, half of it each way."""
     loss: Annotated[float, Quantity(SHARE, 0, 0.5)] = 0.0

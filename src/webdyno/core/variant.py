@@ -77,10 +77,10 @@ class Variant(Model):
     """One stack with its settings and site, and whatever else differs from the other variants."""
 
     stack: str
-    """A stack of the catalog, or one of your own (`cmd:…`, `rev:…`, `conf:…`, `image:…`, `url:…`)
-    with the keys `dir`, `environment`, `services`, `setup`, `prepare`, `ready`, `ready_within`."""
+    """A stack of the catalog, or your own (`cmd:…`, `rev:…`, `conf:…`, `image:…`, `url:…`) with
+    `dir`, `environment`, `services`, `setup`, `prepare`, `ready`, `ready_within`."""
     site: str | None = None
-    """The experiment's by default; another one is requested at its first path."""
+    """The experiment's by default; another is requested at its first path."""
     paths: WrittenPaths | None = None
     """Short for `load.paths`."""
     load: Changes = {}
@@ -88,11 +88,11 @@ class Variant(Model):
     testbed: Changes = {}
     """Keys of `[testbed]` that differ from the experiment's."""
     settings: dict[str, SettingValue] = {}
-    """Settings of the stack and its site, see `webdyno list NAME`."""
+    """Of the stack and its site: `webdyno list NAME`."""
     memory: Size | None = None
     """Limit for all its services together."""
     cpus: Annotated[float, Field(ge=0.05, le=4096)] | None = None
-    """How many of the servers' CPUs it gets, all by default; 0.8 is 80% of one."""
+    """How many of the servers' CPUs it gets, all by default."""
 
     @model_validator(mode="after")
     def _paths_once(self) -> "Variant":

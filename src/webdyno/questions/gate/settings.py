@@ -30,23 +30,22 @@ class GateSettings(QuestionSettings):
     goes_with_search: ClassVar[bool] = False
 
     worse_than: Annotated[dict[DecidingMetric, Tolerance], Field(min_length=1)] = DEFAULT_TOLERANCES
-    """By metric: the limit by which head may be worse. In an open loop `server_cpu_us` alone,
-    unless given."""
+    """By metric: by how much head may be worse. In an open loop `server_cpu_us` alone, unless
+    given."""
     baseline: OneLine = BASELINE
     """The baseline's name in the answer."""
     head: OneLine = HEAD
     """Head's name in the answer."""
     confirm: bool = False
-    """Whether what fails has to fail once more, from fresh builds."""
+    """What fails has to fail once more, from fresh builds."""
     commits: OneLine = ""
-    """The commits between both; only kept with the run."""
+    """The commits between both."""
     rules_differ: bool = False
-    """Whether the baseline's own `webdyno.toml` has other limits, requests or the like; only kept
-    with the run."""
+    """Whether the baseline's own `webdyno.toml` has other limits or requests."""
     repeat: OneLine = ""
-    """What was typed; only kept with the run."""
+    """What was typed."""
     endpoints: Annotated[int, Field(ge=1, le=1_000)] = 1
-    """How many test points share the error rate; webdyno counts them."""
+    """How many test points share the error rate."""
 
     @model_validator(mode="after")
     def _some_is_left(self) -> Self:
