@@ -20,10 +20,9 @@ DOCUMENT = Path(__file__).parent / "reference/cli.md"
 BEGINNING = """# Command line
 
 What `webdyno COMMAND --help-all` prints; `…`: may be given again. Flags that mean the same as in
-`compare` are only named again. Exit codes: [one table](exit-codes.md).
+`compare` are only named again, one by one or as a whole group. Exit codes: [one table](exit-codes.md).
 
-All commands take `--debug FILE`: what happens is added to FILE, line by line, each with time,
-process and module: [when nothing happens](../how-to/troubleshoot.md#nothing-happens).
+All commands take `--debug FILE`: [when nothing happens](../how-to/troubleshoot.md#nothing-happens).
 """
 FIRST = "compare"
 """The command whose flags are described in full."""
@@ -46,7 +45,9 @@ def written() -> str:
 
 def _help(name: str) -> str:
     page = help_page(app(), name, everything=True).strip("\n")
-    return page.replace("   (…: may be given again)", "")
+    page = page.replace("   (…: may be given again)", "")
+    page = re.sub(rf"^Usage: webdyno ({name} .*) \[FLAGS\]$", r"\1", page, flags=re.MULTILINE)
+    return re.sub(rf"\n\nUsage: webdyno {name} \[FLAGS\]", "", page)
 
 
 def _without(first: str, text: str) -> str:
@@ -75,7 +76,7 @@ def _named(first: str, shared: set[str]) -> Iterator[str]:
         entries = [it for it in ENTRY.findall(section) if FLAG.search(it)]
         again = [it for it in entries if it in shared]
         if len(again) > 1 and again == entries:
-            yield f"all of {section.partition(chr(10))[0]}"
+            yield section.partition(chr(10))[0]
         else:
             yield from (FLAG.findall(it)[0] for it in again)
 

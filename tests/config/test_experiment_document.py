@@ -17,7 +17,12 @@ from webdyno.core.question import settings_class
 
 DOCS = Path(__file__).parents[2] / "docs"
 TEXT = (DOCS / "reference/experiment-file.md").read_text(encoding="utf-8")
-EXAMPLES = [tomllib.loads(text) for text in re.findall(r"```toml\n(.*?)```", TEXT, re.DOTALL)]
+OTHERS = sorted((Path(__file__).parent / "examples").glob("*.toml"))
+"""Of keys that the page explains without an example."""
+EXAMPLES = [
+    tomllib.loads(text)
+    for text in (*re.findall(r"```toml\n(.*?)```", TEXT, re.DOTALL), *map(Path.read_text, OTHERS))
+]
 TWO_VARIANTS = {"first": {"stack": "nginx"}, "second": {"stack": "nginx"}}
 BARE = {"title": "t", "question": "q?", "site": "static"}
 
