@@ -83,7 +83,6 @@ def prose_of(page: str) -> str:
 MARKUP = re.compile(r"\{[{%#].*?[}%#]\}|<(script|style).*?</\1>|<[^>]*>", re.DOTALL)
 PAGES = [*(HOME / "docs").rglob("*.md"), HOME / "README.md", HOME / "CHANGELOG.md"]
 MAY = {
-    "docs/style.md": ("|",),
     "CHANGELOG.md": ("→",),
 }
 """By page: lines that hold one of these marks name old words to say what became of them."""
