@@ -74,6 +74,9 @@ QUANTITIES = {
 }
 """What the page calls the kinds of quantities, by the unit of a number without one."""
 
+USUAL_TYPE = "text"
+"""What a key without a type is."""
+
 DEFAULTS = {("load", "paths"): "the site's first"}
 """What isn't in the model, since it depends on the site."""
 
@@ -122,9 +125,11 @@ def _rows(table: str, model: type[BaseModel]) -> Iterator[str]:
             continue
         default = DEFAULTS.get((table, name)) or _default(field)
         kind = _type(hints[name])
-        if default and not kind.startswith(default):
-            kind = f"{default}; {kind}"
-        yield f"- `{field.alias or name}` ({kind}): {said[name]}"
+        shown = [it for it in (default, kind) if it and it != USUAL_TYPE]
+        if default and kind.startswith(default):
+            shown = [kind]
+        brackets = f" ({'; '.join(shown)})" if shown else ""
+        yield f"- `{field.alias or name}`{brackets}: {said[name]}"
 
 
 def _default(field: FieldInfo) -> str:
