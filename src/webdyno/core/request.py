@@ -188,7 +188,7 @@ class WrittenRequest(Model):
     body_file: str | None = None
     """A file, relative to the experiment's; kept with the run."""
     body_base64: Annotated[str, AfterValidator(_base64)] | None = None
-    """The same for bytes that are no text."""
+    """Base64, for bytes that are no text."""
     json_: JsonValue = Field(default=None, alias="json")
     """Sent as JSON, with its Content-Type."""
     form: dict[str, str] | None = None
