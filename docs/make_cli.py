@@ -20,7 +20,7 @@ DOCUMENT = Path(__file__).parent / "reference/cli.md"
 BEGINNING = """# Command line
 
 What `webdyno COMMAND --help-all` prints; `…`: may be given again. Flags that mean the same as in
-`compare` are only named again, one by one or as a whole group. Exit codes: [one table](exit-codes.md).
+`compare` are only named again, one by one or as a group. [Exit codes](exit-codes.md).
 
 All commands take `--debug FILE`: [when nothing happens](../how-to/troubleshoot.md#nothing-happens).
 """

@@ -16,7 +16,8 @@ DOCS = Path(__file__).parents[2] / "docs"
 WARNINGS = (DOCS / "reference/warnings.md").read_text(encoding="utf-8")
 METHOD = (DOCS / "validation/method.md").read_text(encoding="utf-8")
 ENTRY = re.compile(
-    r"^- (?P<names>`[^:]+): (?P<cause>.+?)\. (?P<effect>\*\*[A-Z].*?)\. (?P<fix>\S.*)$", re.MULTILINE
+    r"^- (?P<names>`[^:]+): (?P<cause>.+?)\. (?P<effect>\*\*[A-Z].*?)\. (?P<fix>\S.*)$",
+    re.MULTILINE,
 )
 OF_SLOTS, OF_SEARCHES = WARNINGS.split("\n## Capacity searches\n")
 
