@@ -13,6 +13,7 @@ import pytest
 
 from builders import SimulatedVariant, run_head, simulated_run
 from launch.answering import OF_A_CATALOGUE, Terminal, caller, own
+from webdyno.cluster.agent import parcel_of, unpack_parcel
 from webdyno.config import Catalogue, CommandLine, Draft
 from webdyno.config.catalogue import BUILT_IN
 from webdyno.config.reading import TomlFile
@@ -242,6 +243,12 @@ def test_nothing_is_left_out_of_the_sum(tmp_path: Path) -> None:
     link.symlink_to("other")
     with pytest.raises(UserError, match=TRUST):
         agree_to_use(catalogue, caller())
+    (tmp_path / "services").rename(elsewhere := tmp_path.parent / f"{tmp_path.name}-elsewhere")
+    (tmp_path / "services").symlink_to(elsewhere)
+    with pytest.raises(UserError, match="services leads out of"):
+        agree_to_use(Catalogue.load([tmp_path]), caller(yes=True))
+    (tmp_path / "services").unlink()
+    elsewhere.rename(tmp_path / "services")
     if os.geteuid() != 0:
         program.parent.chmod(0o300)
         with pytest.raises(UserError, match="can't be listed"):
@@ -350,6 +357,22 @@ def test_a_fleet_s_run_is_asked_about_before_hosts_get_it(tmp_path: Path) -> Non
     with pytest.raises(UserError, match=TRUST):
         begun_in(tmp_path / "theirs", caller())
     assert begun_in(tmp_path / "theirs", caller(yes=True)).runs == 2
+
+
+@pytest.mark.usefixtures("answers")
+def test_hosts_get_what_was_agreed_to(open_folder: Path, tmp_path: Path) -> None:
+    """Whoever may write there changes it meanwhile."""
+    make_run(fleet := open_folder / "theirs", own(tmp_path / "cat"))
+    (fleet / "fleet.json").write_text('{"name": "t", "replicates": 2}')
+    fleet.chmod(0o777)
+    dispatched = begun_in(fleet, caller(yes=True))
+    service = "catalog/services/mine/service.toml"
+    before, asked = (fleet / service).read_text(), (fleet / "experiment.toml").read_text()
+    (fleet / service).write_text(before.replace("checking", "something else"))
+    (fleet / "experiment.toml").write_text(f'state.before_round = ["evil"]\n{asked}')
+    unpack_parcel(parcel_of(fleet, None, dispatched.whole), tmp_path / "host")
+    assert (tmp_path / "host" / service).read_text() == before
+    assert "evil" not in (tmp_path / "host/experiment.toml").read_text()
 
 
 @pytest.mark.timeout(60)

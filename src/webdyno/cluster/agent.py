@@ -28,6 +28,7 @@ from webdyno.host.netns import open_testbed
 from webdyno.load.engine import find_loadgen
 from webdyno.measure.folder import HEAD_FILE, LOCK_FILE, RunFolder
 from webdyno.measure.records_file import RECORDS_FILE
+from webdyno.measure.repeat import kept_folder
 
 logger = logging.getLogger(__name__)
 
@@ -63,7 +64,7 @@ def parcel_of(fleet: Path, begun: Path | None, experiment: Experiment | None = N
     """
     packed = io.BytesIO()
     with tarfile.open(fileobj=packed, mode="w:gz") as file:
-        file.add(fleet / CATALOGUE_FOLDER, arcname=CATALOGUE_FOLDER)
+        file.add(kept_folder(fleet), arcname=CATALOGUE_FOLDER)
         if experiment is None:
             file.add(fleet / EXPERIMENT_FILE, arcname=EXPERIMENT_FILE)
         else:

@@ -246,10 +246,13 @@ def files_of(folder: Path) -> dict[str, Path]:
 
     Raise UserError for links that lead out of it, and for what is neither file nor folder.
     """
+    kinds = [kind for kind in KINDS if (folder / kind).is_dir()]
+    for kind in kinds:
+        if not (folder / kind).resolve().is_relative_to(folder.resolve()):
+            raise UserError(f"{folder / kind} leads out of {folder}: a catalog's files stay inside")
     return {
         f"{kind}/{name}": path
-        for kind in KINDS
-        if (folder / kind).is_dir()
+        for kind in kinds
         for name, path in checked_files(folder / kind).items()
     }
 

@@ -73,6 +73,7 @@ class Dispatch(NamedTuple):
     name: str
     each: str
     """What each run is about."""
+    whole: Experiment
     works: "Sequence[Work]"
     begin: Callable[[Caller], None] = lambda _: None
     """Makes the folder, where it isn't there yet."""
@@ -89,7 +90,7 @@ def replicates_on_hosts(asked: Arrangement, out: Path | None, replicates: int) -
         raise UserError(f"--replicates {replicates}: two hosts or more say something of others")
     folder, head = _folder(asked, out), FleetHead(name=asked.name, replicates=replicates)
     begin = partial(begin_folder, folder / FLEET_FILE, head, asked.experiment, asked.catalogue)
-    return _of_replicates(folder, head)._replace(begin=begin)
+    return _of_replicates(folder, head, asked.experiment)._replace(begin=begin)
 
 
 def spread_over_hosts(asked: Arrangement, out: Path | None) -> Dispatch:
@@ -111,10 +112,11 @@ def begun_in(folder: Path, caller: Caller) -> Dispatch:
     """Return what was begun in a folder, to go on with it; raise UserError if it is another's."""
     from webdyno.measure.repeat import kept_catalogue
 
-    agree_to_use(kept_catalogue(folder), caller, spread_in(folder), folder)
+    experiment = spread_in(folder)
+    agree_to_use(kept_catalogue(folder), caller, experiment, folder)
     if (folder / FLEET_FILE).exists():
-        return _of_replicates(folder, read_head(FleetHead, folder / FLEET_FILE))
-    return _of_points(folder, read_head(SpreadHead, folder / SPREAD_FILE), spread_in(folder))
+        return _of_replicates(folder, read_head(FleetHead, folder / FLEET_FILE), experiment)
+    return _of_points(folder, read_head(SpreadHead, folder / SPREAD_FILE), experiment)
 
 
 def spread_in(folder: Path) -> Experiment:
@@ -130,17 +132,17 @@ def _folder(asked: Arrangement, out: Path | None) -> Path:
     return out or folder_under_runs(asked.name, datetime.now().astimezone())
 
 
-def _of_replicates(folder: Path, head: FleetHead) -> Dispatch:
+def _of_replicates(folder: Path, head: FleetHead, experiment: Experiment) -> Dispatch:
     from webdyno.cluster.dispatch import Work
 
     works = [Work(hosts=head.replicates)]
-    return Dispatch(folder, head.name, "all of the experiment", works)
+    return Dispatch(folder, head.name, "all of the experiment", experiment, works)
 
 
 def _of_points(folder: Path, head: SpreadHead, experiment: Experiment) -> Dispatch:
     from webdyno.cluster.dispatch import work_at_points
 
-    return Dispatch(folder, head.name, "one point", work_at_points(experiment))
+    return Dispatch(folder, head.name, "one point", experiment, work_at_points(experiment))
 
 
 def measure_on_hosts(dispatched: Dispatch, caller: Caller) -> bool:
@@ -155,7 +157,7 @@ def measure_on_hosts(dispatched: Dispatch, caller: Caller) -> bool:
     with cluster_hosts(caller.cluster) as hosts:
         dispatcher = Dispatcher(
             fit_hosts(hosts, caller),
-            lambda work, begun: parcel_of(folder, begun, work.experiment),
+            lambda work, begun: parcel_of(folder, begun, work.experiment or dispatched.whole),
             folder,
         )
         _check_hosts(dispatcher, missing)
