@@ -13,7 +13,7 @@ OF_OTHER_PROJECTS = re.compile(
     r"<(parent|dependencies|dependencyManagement|build|profiles)>.*?</\1>", re.DOTALL
 )
 JIT = "a JVM gets faster for many seconds after its start: give minutes, as by --time 5m"
-JVM_READY_WITHIN_S = 90
+JVM_READY_WITHIN_S = 180
 NO_JVM_SERVER = (
     "a war without Spring Boot needs a servlet container: build an image with one, and "
     "webdyno init --image ."
