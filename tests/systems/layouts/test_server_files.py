@@ -92,6 +92,15 @@ CASES = {
         ".venv/bin/uwsgi uwsgi.ini --virtualenv .venv",
         INSTALL,
     ),
+    "uWSGI's, whose environment is a variable": Case(
+        {
+            **FLASK_BY_UWSGI,
+            "Procfile": "web: uwsgi uwsgi.ini\n",
+            "uwsgi.ini": "[uwsgi]\nhttp-socket=:$(PORT)\nvirtualenv=$(VIRTUAL_ENV)\n",
+        },
+        "VIRTUAL_ENV=.venv .venv/bin/uwsgi uwsgi.ini",
+        INSTALL,
+    ),
 }
 
 

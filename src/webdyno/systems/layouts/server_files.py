@@ -62,6 +62,7 @@ UWSGI_SETTING = re.compile(r"^[ \t]*([\w-]+)[ \t]*=[ \t]*(\S*)", re.MULTILINE)
 UWSGI_SOCKETS = ("http", "http-socket", "socket", "uwsgi-socket", "fastcgi-socket", "https")
 UWSGI_NEVER = ("daemonize", "daemonize2", "uid", "gid", "stats", "emperor", "chown-socket")
 UWSGI_VENVS = ("virtualenv", "venv", "home")
+OF_VENV = "$(VIRTUAL_ENV)"
 UWSGI_PLACES = (
     *UWSGI_VENVS,
     *("chdir", "pidfile", "pidfile2", "safe-pidfile"),
@@ -168,6 +169,8 @@ def _with_uwsgi(app: FoundApp, start: str, file: str, folder: Path) -> FoundApp:
         flags.append(f"--http-socket 127.0.0.1:{ON_PORT}")
     if VENV in start and not kept & set(UWSGI_VENVS):
         flags.append(f"--virtualenv {VENV}")
+    if VENV in start and any(OF_VENV in settings[name] for name in kept & set(UWSGI_VENVS)):
+        start = f"VIRTUAL_ENV={VENV} {start}"
     if leading:
         copy = PurePosixPath(file).with_name(UWSGI_COPY).as_posix()
         start = start.replace(file, copy)
