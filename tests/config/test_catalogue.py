@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from webdyno.config import Catalogue
+from webdyno.core import whose
 from webdyno.core.errors import UserError
 from webdyno.core.whose import ACCESS_LIST
 
@@ -189,6 +190,68 @@ def test_a_catalogue_that_others_may_change_is_refused(
     open_folder.chmod(0o700)
     if open_to_others != ".":
         Catalogue.load([open_folder])
+
+
+def test_what_others_cannot_get_to_is_theirs_to_change_by_no_right(
+    open_folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As a checkout by GitLab's runner, whose umask is 0, in a closed folder or in a container."""
+    (folder := open_folder / "closed/catalog/experiments").mkdir(parents=True)
+    (file := folder / "mine.toml").touch()
+    for part in (folder.parent, folder, file):
+        part.chmod(0o777)
+
+    def load() -> None:
+        Catalogue.load([folder.parent]).experiment_file(str(file))
+
+    with pytest.raises(UserError, match=rf"others may change .*\(chmod -R go-w {open_folder}"):
+        load()
+    for mode in (0o700, 0o710, 0o774):
+        folder.parents[1].chmod(mode)
+        load()
+    folder.parents[1].chmod(0o755)
+    monkeypatch.setattr("webdyno.core.whose.others_are_here", lambda: False)
+    load()
+    if os.geteuid() == 0:
+        os.chown(file, 12345, 12345)
+        with pytest.raises(UserError, match="others may change"):
+            load()
+
+
+@pytest.mark.parametrize(
+    ("namespace", "kind", "status", "others"),
+    [
+        (1, "overlay", "Name:\tsh\nUid:\t0\t0\t0\t0\n", False),
+        (1, "overlay", "Name:\tsh\nUid:\t0\t0\t12345\t0\n", True),
+        (1, "overlay", "Name:\tsshd\nUid:\t0\t0\t0\t0\n", True),
+        (1, "ext4", "Name:\tsh\nUid:\t0\t0\t0\t0\n", True),
+        (whose.FIRST_PID_NAMESPACE, "overlay", "Name:\tsh\nUid:\t0\t0\t0\t0\n", True),
+    ],
+)
+def test_nobody_else_is_in_a_container_of_ours(
+    monkeypatch: pytest.MonkeyPatch, namespace: int, kind: str, status: str, *, others: bool
+) -> None:
+    monkeypatch.delenv("SUDO_UID", raising=False)
+    read_text, stat = Path.read_text, Path.stat
+
+    def read(path: Path, *args: str) -> str:
+        if str(path) == "/proc/self/mounts":
+            return f"x / ext4 rw 0 0\nx / {kind} rw 0 0\nx /proc proc rw 0 0\n"
+        return status if path.name == "status" else read_text(path, *args)
+
+    def looked(path: Path, **keys: bool) -> os.stat_result:
+        found = stat(path, **keys)
+        return (
+            os.stat_result([found.st_mode, namespace, *found[2:]])
+            if str(path) == "/proc/self/ns/pid"
+            else found
+        )
+
+    monkeypatch.setattr(Path, "read_text", read)
+    monkeypatch.setattr(Path, "stat", looked)
+    whose.others_are_here.cache_clear()
+    assert whose.others_are_here() is others
+    whose.others_are_here.cache_clear()
 
 
 def test_a_catalogue_that_a_list_opens_to_others_is_refused(open_folder: Path) -> None:

@@ -68,17 +68,21 @@ def _is_others(part: int, *, groups: bool) -> bool:
 def others_are_here() -> bool:
     """Whether another user may act on this machine.
 
-    Not so in a container of root's in which nobody else's processes run, nor any that lets users
-    in: a CI job's, whose checkout everybody may write.
+    Not so in a container in which nobody's but our and root's processes run, and none that lets
+    users in: a CI job's, whose checkout everybody may write.
     """
-    if os.geteuid() != 0:
-        return True
     try:
-        if Path("/proc/self/ns/pid").stat().st_ino == FIRST_PID_NAMESPACE:
-            return True
-        return any(map(_lets_others_in, Path("/proc").glob("[0-9]*")))
+        return not _is_container() or any(map(_lets_others_in, Path("/proc").glob("[0-9]*")))
     except OSError:
         return True
+
+
+def _is_container() -> bool:
+    """Whether processes and files are our own, but for what is mounted: of an image's layers."""
+    mounts = (line.split() for line in Path("/proc/self/mounts").read_text().splitlines())
+    kinds = [kind for _, place, kind, *_ in mounts if place == "/"]
+    is_first = Path("/proc/self/ns/pid").stat().st_ino == FIRST_PID_NAMESPACE
+    return not is_first and kinds[-1:] in (["overlay"], ["fuse.fuse-overlayfs"])
 
 
 def _lets_others_in(process: Path) -> bool:
