@@ -16,7 +16,7 @@ from webdyno.core.errors import Exit
 
 DOCS = EXAMPLES.parent / "docs"
 PAGE = (DOCS / "how-to/first-gate.md").read_text(encoding="utf-8")
-ROW = re.compile(r"^\| [\w ]+ \| `(?P<name>[\w-]+)` \| (?P<found>[^|]+) \|$", re.MULTILINE)
+ROW = re.compile(r"^- [\w ]+ \(`(?P<name>[\w-]+)`\): (?P<found>.+)$", re.MULTILINE)
 FOUND = {row["name"]: re.findall(r"`([^`]+)`", row["found"]) for row in ROW.finditer(PAGE)}
 """By example: what the page says that `init` finds."""
 SHOWN = "fastapi-login"
