@@ -1,6 +1,6 @@
 """Words that must not come back in what people read: docs, help, messages, templates, output.
 
-docs/style.md and docs/concepts/glossary.md have the words that stand in their place.
+docs/concepts/glossary.md has the words that stand in their place, CONTRIBUTING.md the style.
 """
 
 import ast
