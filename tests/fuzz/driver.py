@@ -104,6 +104,7 @@ def nothing_starts() -> Iterator[list[Experiment]]:
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr("webdyno.interfaces.cli.result.measure_and_show", measure)
         patch.setattr("webdyno.studies.measure_again", accept)
+        patch.setattr("webdyno.launch.arrangement.agree_to_use", lambda *_: None)
         patch.setattr("webdyno.launch.consent.provide", accept)
         patch.setattr("webdyno.measure.calibration.measure_calibration", accept)
         yield found
