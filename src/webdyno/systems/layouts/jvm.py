@@ -39,7 +39,7 @@ JDBC = re.compile(
 PROFILES = re.compile(
     r"\bprofiles(?:\.|:[ \t]*\n[ \t]+)active[ \t]*[=:][ \t]*[\"']?(?:\$\{\w+:)?([\w,-]+)"
 )
-"""In Spring's configuration: the profiles that are on unless told otherwise."""
+"""In Spring's configuration: the profiles that are on by default."""
 REDIS = re.compile(r"starter-data-redis")
 OF_REDIS = {"HOST": "$CACHE_HOST", "PORT": "$CACHE_PORT", "PASSWORD": "$CACHE_PASSWORD"}
 DATASOURCES = {
