@@ -87,7 +87,7 @@ def test_a_form_and_a_flow_are_found(tmp_path: Path) -> None:
     assert cart["headers"] == {"X-Kind": "a"}
     assert cart["capture"] == {"order": {"header": "X-Order"}}
     assert pay["path"] == "/pay?order={{order}}&a=b"
-    assert found.variables == ["USERNAME", "PASSWORD"]
+    assert found.variables == ["RECORDED_USERNAME", "RECORDED_PASSWORD"]
     text = tomli_w.dumps({"login": found.login, "requests": found.requests})
     assert "hunter2" not in text
     assert "private" not in text
@@ -218,7 +218,7 @@ def test_whatever_is_personal_is_a_variable(tmp_path: Path) -> None:
     assert '"phone": ${env:RECORDED_PHONE}' in found.requests[1]["body"]
     assert found.requests[2]["form"]["product_name"] == "Pen"
     names = ["EMAIL", "NAME", "LASTNAME", "PHONE", "TO", "CARD", "X_API_KEY"]
-    assert found.variables == names
+    assert found.variables == [f"RECORDED_{name}" for name in names]
     usual = {"title": "t", "question": "q?", "site": "own"}
     variants = {"a": {"stack": "nginx"}, "b": {"stack": "nginx"}}
     assert Experiment.model_validate({**usual, "variants": variants, **tomllib.loads(text)})

@@ -83,7 +83,7 @@ WITH_A_CATALOG = [
     "compare mine nginx --time 5s",
     "run evil --full",
     "gate --base mine --head nginx --time 5s",
-    "capacity mine --time 5s",
+    "capacity mine --time 60s",
     "doctor --install mine",
     "ui",
 ]
@@ -142,7 +142,7 @@ def test_nothing_is_used_without_a_yes(
     assert not (tmp_path / "state").exists()
 
 
-@pytest.mark.parametrize("words", ["list", "list experiments", "list mine"])
+@pytest.mark.parametrize("words", ["list", "list sites", "list mine"])
 def test_who_only_reads_is_not_asked(words: str, asked: list[str], tmp_path: Path) -> None:
     make_catalog(tmp_path / "cat")
     assert run_command_line([*words.split(), "--catalog", "cat"]) in {None, Exit.OK}

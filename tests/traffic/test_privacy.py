@@ -103,7 +103,8 @@ def test_bodies_have_variables_in_the_place_of_personal_fields() -> None:
     }
     part = b'--x\r\nContent-Disposition: form-data; name="phone"\r\n\r\n0170\r\n--x--\r\n'
     assert b"0170" not in privacy.body(part, "multipart/form-data; boundary=x")
-    assert privacy.variables == ["EMAIL", "PASSWORD", "FIRSTNAME", "NAME", "REF", "PHONE"]
+    names = ["EMAIL", "PASSWORD", "FIRSTNAME", "NAME", "REF", "PHONE"]
+    assert privacy.variables == [f"RECORDED_{name}" for name in names]
 
 
 @given(st.binary())
