@@ -267,13 +267,13 @@ def test_what_a_run_says_is_asked_about(tmp_path: Path, monkeypatch: pytest.Monk
     )
     with pytest.raises(UserError) as refusal:
         agree_to_use(Catalogue.load(), caller(), said, tmp_path)
-    for part in (
+    for text in (
         "state.before_round: ./reset.sh",
         "state.after_round: true",
         "rows.csv, which is a file of yours",
         "sends ${env:HOME}, which is a variable",
     ):
-        assert part in str(refusal.value)
+        assert text in str(refusal.value)
     agree_to_use(Catalogue.load(), caller(yes=True), said, tmp_path)
     part = experiment_of(state=State(after_round=["true"]))
     agree_to_use(Catalogue.load(), caller(), part, tmp_path)  # as `explain` asks of one variant
