@@ -20,7 +20,7 @@ from webdyno.config.reading import written_value
 from webdyno.core.base import Interval
 from webdyno.core.judgement import Comparison, Judgement, Verdict
 from webdyno.core.looks import Growth
-from webdyno.host.children import words_of
+from webdyno.host.children import input_of, words_of
 from webdyno.measure.folder import RunFolder
 
 WEBDYNO = Path(sys.executable).parent / "webdyno"
@@ -52,15 +52,16 @@ class Call(NamedTuple):
         Give what it complained of, if it failed.
         """
         try:
-            done = subprocess.run(
-                words_of(self.name, self.arguments, allow_commands=True),
-                env=with_programs(programs),
-                stdin=subprocess.DEVNULL,
-                capture_output=True,
-                text=True,
-                timeout=within_s,
-                check=False,
-            )
+            with input_of(self.arguments, allow_commands=True) as given:
+                done = subprocess.run(
+                    words_of(self.name),
+                    env=with_programs(programs),
+                    stdin=given,
+                    capture_output=True,
+                    text=True,
+                    timeout=within_s,
+                    check=False,
+                )
         except subprocess.TimeoutExpired:
             return f"webdyno had not ended after {within_s:g} s"
         return done.stderr.strip()[-500:] if done.returncode else ""

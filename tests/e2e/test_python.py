@@ -91,9 +91,9 @@ def test_nobody_reads_what_a_call_was_given(tmp_path: Path) -> None:
     assert "did you mean nginx" in done.stderr
 
 
-def call(name: str, folder: Path, **asked: object) -> subprocess.CompletedProcess[str]:
+def call(name: str, place: Path, /, **asked: object) -> subprocess.CompletedProcess[str]:
     with input_of(asked, allow_commands=True) as given:
-        return run(words_of(name), folder, given)
+        return run(words_of(name), place, given)
 
 
 def run(

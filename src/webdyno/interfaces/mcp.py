@@ -152,10 +152,10 @@ class Measuring:
             given = {key: value for key, value in asked.items() if value not in (None, [], {})}
             given |= {"output": folder, "report": True}
             try:
-                with input_of(given, allow_commands=self._allow_commands) as arguments:
+                with input_of(given, allow_commands=self._allow_commands) as passed:
                     process = await anyio.open_process(
                         [*ending_with_us("TERM"), *words_of(call)],
-                        stdin=arguments,
+                        stdin=passed,
                         stdout=PIPE,
                         stderr=PIPE,
                         start_new_session=True,

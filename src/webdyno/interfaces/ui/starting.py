@@ -178,11 +178,11 @@ class Starter:
         try:
             with (
                 log.open("xb") as output,  # never into what somebody else has put there
-                input_of(given, allow_commands=allow_commands) as arguments,
+                input_of(given, allow_commands=allow_commands) as passed,
             ):
                 process = subprocess.Popen(
                     [*ending_with_us("TERM"), *words_of(call)],
-                    stdin=arguments,
+                    stdin=passed,
                     stdout=output,
                     stderr=subprocess.STDOUT,
                     start_new_session=True,
