@@ -142,6 +142,10 @@ def test_variables_without_a_value_are_named(tmp_path: Path) -> None:
         ({"Caddyfile": "import Caddyfile\n"}, "in a circle"),
         ({str(n): f"import {n + 1}\n" * 3 for n in range(18)}, "too many"),
         ({"Caddyfile": "import none\n"}, r"caddy says: .*none"),
+        (
+            {"Caddyfile": "a.{$TOP} {\n proxy / a:80\n}\n"},
+            r"Caddyfile:2.*this is caddy .*TOP \(.*Caddyfile:1\); give each one",
+        ),
         ({"Caddyfile": ":80 {\n fil_server\n}\n"}, r"Caddyfile:2.*this is caddy .*\(image:NAME\)"),
         ({"Caddyfile": "{\n}\n"}, "has no site"),
     ],

@@ -292,14 +292,15 @@ def _as_json(request: RelocationRequest, changes: list[str]) -> Table:
 
 
 def _why(request: RelocationRequest, caddy: str, complaint: str, unset: list[str]) -> str:
-    """Return what may be the reason, and what can be done."""
-    if unset:
-        flags = " ".join(f"--env {variable.partition(' ')[0]}=VALUE" for variable in unset)
-        return f"; variables have no value: {listed(unset)}; give each one: {flags}"
+    """Return what may be the reasons, and what can be done."""
+    reasons = ""
     if any(words in complaint for words in OF_OTHERS):
         version = run_reader(request, [caddy, "version"], {}).printed.split()
-        return f"; this is caddy {version[0] if version else 'of unknown version'}: {FIX}"
-    return ""
+        reasons += f"; this is caddy {version[0] if version else 'of unknown version'}: {FIX}"
+    if unset:
+        flags = " ".join(f"--env {variable.partition(' ')[0]}=VALUE" for variable in unset)
+        reasons += f"; variables have no value: {listed(unset)}; give each one: {flags}"
+    return reasons
 
 
 def _look_through(
