@@ -20,6 +20,8 @@ import os, socket
 
 def ask(*words):
     with socket.create_connection((os.environ["STORE_HOST"], int(os.environ["STORE_PORT"]))) as it:
+        it.sendall(f"AUTH {os.environ['STORE_PASSWORD']}\\r\\n".encode())
+        it.recv(100)
         it.sendall((" ".join(words) + "\\r\\n").encode())
         return it.recv(100).decode().strip()
 """

@@ -326,7 +326,7 @@ def test_a_gate_finds_a_query_for_each_row_and_names_it(tmp_path: Path) -> None:
 
 @pytest.mark.long
 def test_with_reset_each_slot_begins_with_the_same_data(tmp_path: Path) -> None:
-    library_of(tmp_path)
+    library_of(tmp_path, library.ONE_BY_ONE)
     with (tmp_path / "webdyno.toml").open("a") as file:
         file.write('[state]\nreset = "slot"\n')
         file.write(

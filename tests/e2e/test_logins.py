@@ -209,7 +209,7 @@ def test_a_token_in_json_and_other_loads(shop: Path) -> None:
             FORM.replace("SHOP_PASSWORD}{{", "SHOP_PASSWORD}x{{") + PAGES,
             "",
             (
-                r"INVALID: old didn't let a user in: login step 2, POST /login: status 200 "
+                r"INVALID: old and new didn't let a user in: login step 2, POST /login: status 200 "
                 r"instead of 302; it answered 200, beginning with: <p>Wrong name or password</p>"
             ),
         ),

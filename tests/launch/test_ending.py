@@ -2,6 +2,7 @@
 
 import os
 import signal
+import subprocess
 import sys
 from collections.abc import Iterator
 
@@ -46,6 +47,19 @@ def test_one_that_python_dropped_is_raised_again(monkeypatch: pytest.MonkeyPatch
     assert dropped == [KeyboardInterrupt]
     with pytest.raises(KeyboardInterrupt):
         ending.interrupt_again()
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_a_signal_at_the_very_end_shows_no_traceback(number: int) -> None:
+    program = (
+        "import atexit, os\n"
+        "from webdyno.launch.ending import end_at_once_by_signals, end_by_signals\n"
+        f"atexit.register(os.kill, os.getpid(), {int(number)})\n"
+        "end_by_signals()\nend_at_once_by_signals()\n"
+    )
+    words = [sys.executable, "-c", program]
+    done = subprocess.run(words, capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stderr) == (-number, "")
 
 
 @pytest.mark.usefixtures("handled")

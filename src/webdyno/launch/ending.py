@@ -53,6 +53,17 @@ def leave_session_keyring() -> None:
         ctypes.CDLL(None).syscall(number, KEYCTL_JOIN_SESSION_KEYRING, None)
 
 
+def end_at_once_by_signals() -> None:
+    """Let both signals end us without a word, once a command is over.
+
+    Python would show the traceback of what interrupts its own end. What isn't removed yet, the
+    warden and the next run remove.
+    """
+    for number in (signal.SIGINT, signal.SIGTERM):
+        if signal.getsignal(number) is _interrupt:
+            signal.signal(number, signal.SIG_DFL)
+
+
 def interrupt_again() -> None:
     """Raise the KeyboardInterrupt that got lost, if one did: Python drops what `__del__` raises."""
     if _asked:

@@ -19,6 +19,7 @@ from webdyno.core.debug_log import debug_log
 from webdyno.core.errors import Exit, UserError
 from webdyno.core.registry import DEBUG, commands
 from webdyno.launch.ending import (
+    end_at_once_by_signals,
     end_by_signals,
     leave_matrices_one_thread,
     leave_session_keyring,
@@ -38,7 +39,9 @@ def main() -> None:
     _prepare_output()
     leave_matrices_one_thread()
     leave_session_keyring()
-    sys.exit(run_command_line(sys.argv[1:]))
+    code = run_command_line(sys.argv[1:])
+    end_at_once_by_signals()
+    sys.exit(code)
 
 
 def _prepare_output() -> None:
