@@ -77,7 +77,14 @@ def test_failures_far_apart_are_reported_apart() -> None:
     assert [it.at_s for it in found] == [5.0, 12.0]
 
 
-@pytest.mark.parametrize("words", ["Cannot assign requested address", "Too many open files"])
+@pytest.mark.parametrize(
+    "words",
+    [
+        "this client has no local port left",
+        "Cannot assign requested address",
+        "Too many open files",
+    ],
+)
 def test_a_client_without_ports_is_blamed_itself(words: str) -> None:
     record = failing(14.0, 20.0)
     sample = f"connect to 127.0.0.1:80: {words} (os error 99)"

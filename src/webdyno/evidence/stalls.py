@@ -34,7 +34,7 @@ APART_S = 1.0
 """Failures that are further apart are said of apart; connections are tried again sooner."""
 GONE_SHARE = 0.5
 """Servers that fail so many requests to the end serve no more."""
-CLIENTS_WORDS = ("cannot assign requested address", "too many open files")
+CLIENTS_WORDS = ("no local port left", "cannot assign requested address", "too many open files")
 """By which the load generator says that it can't open a connection: for want of ports, or files."""
 
 EXCUSING_SHARE = 0.5
