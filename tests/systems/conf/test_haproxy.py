@@ -52,6 +52,17 @@ def accepted(folder: Path, it: RelocatedConfig, environment: Mapping[str, str]) 
     return it.text
 
 
+def test_it_has_as_many_connections_as_files_allow(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("resource.getrlimit", lambda _: (1_024, 20_000))
+    rest = f"{FRONT} bind :80\n maxconn 30000\n default_backend b\n{BACKEND}"
+    found = relocate(wanted(tmp_path, f"global\n maxconn 10000\n{rest}"))
+    assert "maxconn 9900, not maxconn 10000" in found.changes
+    assert "maxconn 30000" in found.text, "of a frontend, which needs no files of its own"
+    assert "maxconn 900\n" in relocate(wanted(tmp_path, f"global\n maxconn 900\n{rest}")).text
+
+
 @pytest.mark.parametrize(
     ("text", "more", "there", "gone"),
     [

@@ -1,6 +1,7 @@
 """Moves a configuration of HAProxy: sections of lines, of which it rewrites a few."""
 
 import re
+import resource
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
@@ -58,6 +59,8 @@ CERTIFICATES = {"crt", "crt-list"}
 CIPHERS = {"ssl-default-bind-ciphers", "ssl-default-server-ciphers"}
 ADDRESS_AT = {"server": 2, "dispatch": 1, "server-template": 3}
 """Which of a line's words is an address."""
+FILES_PER_CONNECTION, SPARE_FILES = 2, 200
+"""To the client and on; those of listeners, checks and logs."""
 THROUGH = "socks4"
 """Before the address of somebody who passes it on further."""
 _LOCAL = re.compile(r"(?:(?:unix|uxst|uxdg|abnsz?|fd|sockpair)@|/)")
@@ -85,6 +88,14 @@ def relocate(request: RelocationRequest) -> RelocatedConfig:
         passed_on=mover.passed_on,
         origins=[line.origin for line in lines],
     )
+
+
+def _fitting(written: Sequence[str]) -> str | None:
+    """Return fewer connections for HAProxy, which doesn't start with more than it has files for."""
+    _, files = resource.getrlimit(resource.RLIMIT_NOFILE)
+    fits = (files - SPARE_FILES) // FILES_PER_CONNECTION
+    too_many = [it for it in written if it.isdecimal() and int(it) > fits]
+    return str(fits) if too_many and files != resource.RLIM_INFINITY else None
 
 
 class _Mover:
@@ -139,6 +150,8 @@ class _Mover:
             is_plain = re.fullmatch(r"[^\s#\"'\\$]+", escaped)
             word = escaped if is_plain else f'"{escaped}"'
             return self._change(line, ["default-path", "origin", word])
+        if section == "global" and name == "maxconn" and (fewer := _fitting(values[1:])):
+            return self._change(line, [name, fewer])
         if name == "stick-table" and "peers" in values:
             index = values.index("peers")
             return self._change(line, [word.raw for word in (*words[:index], *words[index + 2 :])])
