@@ -53,7 +53,7 @@ CASES = {
     ),
     "Compose file with one open service": Case(
         {"compose.yml": 'services: {data: {image: x}, web: {build: ., ports: ["80:80"]}}'},
-        others={"image": "compose.yml#web"},
+        others={"image": "compose.yml#web", "ready_within_s": 120},
     ),
     "Dockerfile of what stands behind the service that is asked": Case(
         {

@@ -62,6 +62,8 @@ OF_OTHERS = re.compile(
 PORTS_OF_OTHERS = {
     *("3306", "5432", "6379", "27017", "11211", "5672", "9092", "2181", "1883", "1433", "4222"),
 }
+COMPOSE_READY_WITHIN_S = 120
+"""An image's database is set up before what is asked starts."""
 COMPOSE_NAME = re.compile(r"(?:docker-)?compose[\w.-]*\.ya?ml")
 
 
@@ -78,7 +80,13 @@ def find_dockerfile(folder: Path) -> FoundApp | None:
     app = FoundApp(name, image=".", notes=(alone,) if command else ())
     if (composed := find_compose(folder)) and (image := _composed(composed, folder / name)):
         of_name = f"{composed.by} says what runs next to the image of {name}: --image . is without"
-        return replace(app, image=image, doubts=composed.doubts, notes=(of_name, *app.notes))
+        return replace(
+            app,
+            image=image,
+            ready_within_s=COMPOSE_READY_WITHIN_S,
+            doubts=composed.doubts,
+            notes=(of_name, *app.notes),
+        )
     files = sorted(path.name for path in folder.iterdir() if COMPOSE_NAME.fullmatch(path.name))
     if not files:
         return app
@@ -104,6 +112,8 @@ def find_compose(folder: Path) -> FoundApp | None:
     if services and not own:
         only = f"{name} has only what applications need: {', '.join(services)}"
         return FoundApp(name, doubts=(*project.notes, only))
+    if len(services) > 1:
+        app = replace(app, ready_within_s=COMPOSE_READY_WITHIN_S)
     choices = {service: replace(app, image=f"{name}#{service}") for service in askable(own)}
     if len(choices) == 1:
         return next(iter(choices.values()))
