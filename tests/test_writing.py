@@ -92,6 +92,7 @@ CHANGES_MODES = {
     "host/warden.py": "lets us into folders that are removed",
     "servers/prepared.py": "opens folders that were private",
     "servers/needs.py": "opens a folder that was private",
+    "systems/revision.py": "lets the servers' group into a folder that was private",
     "systems/conf/relocation.py": "lets others through to a private folder",
     "measure/redact.py": "opens logs once no secret is in them; gives a copy the mode of its file",
 }

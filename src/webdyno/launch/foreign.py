@@ -55,7 +55,7 @@ def agree_to_use(
     Raise UserError where nobody agrees.
     """
     known = agreed()
-    foreign = [*_catalogs(catalogue), *_told(said, place)]
+    foreign = [*_catalogs(catalogue), *_said(said, place)]
     new = [each for each in foreign if not known.issuperset(each.agreements)]
     if not new:
         return
@@ -69,7 +69,7 @@ def agree_to_use(
 def know_as_yours(experiment: Experiment, caller: Caller) -> None:
     """Ask no more about what an experiment runs and sends, which you named or agreed to."""
     known = agreed()
-    said = [text for each in _told(experiment, Path()) for text in each.agreements]
+    said = [text for each in _said(experiment, Path()) for text in each.agreements]
     keep((text for text in said if text not in known), caller)
 
 
@@ -137,7 +137,7 @@ def _commands_of(service: Service) -> Iterator[list[str]]:
     yield from (service.query, service.counts)
 
 
-def _told(said: Experiment | TomlFile | None, place: Path) -> Iterator[_Foreign]:
+def _said(said: Experiment | TomlFile | None, place: Path) -> Iterator[_Foreign]:
     """Yield what an experiment runs and sends of yours.
 
     A file that names systems is known as a whole, since the rest says how these are run. Commands
@@ -171,12 +171,12 @@ def _said_by(said: object, folder: Path) -> Iterator[str]:
 
 
 def _commands_around_rounds(said: object) -> Iterator[str]:
-    found = (
+    commands = (
         f"state.{key_parts(key)[-1]}: {text}"
         for key, text in keyed_texts(said)
         if "_round" in key and key_parts(key)[-1] in AROUND_ROUNDS
     )
-    return iter(dict.fromkeys(found))
+    return iter(dict.fromkeys(commands))
 
 
 def _described(foreign: Sequence[_Foreign]) -> str:

@@ -70,8 +70,8 @@ class GateComment:
 
     def is_of(self, commit: str) -> bool:
         """Whether the answer is about that commit, without changes."""
-        found = COMMIT.search(self.gate.head)
-        return found is not None and commit.startswith(found["digits"])
+        named = COMMIT.search(self.gate.head)
+        return named is not None and commit.startswith(named["digits"])
 
 
 def gate_markdown(gate: GateJudgement, name: str = "", job_page: str = "") -> str:
