@@ -14,6 +14,7 @@ sys.path.insert(0, str(Path(__file__).parents[1]))
 
 from reference.recorded import pack, unpacked
 from reference.verdicts import verdicts_of
+from webdyno.comparison import judge_sweep
 from webdyno.measure.folder import HEAD_FILE, RunFolder
 from webdyno.measure.records_file import RECORDS_FILE
 
@@ -29,9 +30,14 @@ def keep(name: str, folder: Path) -> None:
     }
     pack(name, files)
     with tempfile.TemporaryDirectory() as below:
-        kept = PLACE.sub(NEUTRAL, repr(verdicts_of(unpacked(name, Path(below)))))
-    if kept != PLACE.sub(NEUTRAL, repr(verdicts_of(RunFolder.open(folder)))):
+        kept = _judged(unpacked(name, Path(below)))
+    if kept != _judged(RunFolder.open(folder)):
         raise SystemExit(f"{folder}: judged otherwise without its paths; not fit to be kept")
+
+
+def _judged(folder: RunFolder) -> str:
+    run = folder.data()
+    return PLACE.sub(NEUTRAL, repr(verdicts_of(run, judge_sweep(run))))
 
 
 if __name__ == "__main__":

@@ -3,17 +3,16 @@
 import re
 from pathlib import Path
 
-import pytest
 from rich.cells import cell_len
 
-from reference.recorded import names, unpacked
+from reference.conftest import Kept
 from report.in_terminal import in_terminal
 from webdyno.core.judgement import Verdict
 from webdyno.media.document import Section
 from webdyno.report.brief import brief
 from webdyno.report.headlines import next_steps
 from webdyno.report.show import RunView
-from webdyno.report.view import see
+from webdyno.report.view import run_view
 
 LAST = Path("last")
 WIDTH = 100
@@ -22,10 +21,9 @@ SENTENCE_END = re.compile(r"[.;:] ")
 WORDS_OF_A_SENTENCE = 4
 
 
-@pytest.mark.parametrize("name", names())
-def test_an_answer_takes_few_lines_and_says_nothing_twice(name: str, tmp_path: Path) -> None:
-    view = see(unpacked(name, tmp_path).data()).view
-    below = [("Report", f"runs/2026-11-28-101608-{name}/report.html"), *next_steps(view, LAST)]
+def test_an_answer_takes_few_lines_and_says_nothing_twice(kept: Kept) -> None:
+    view = run_view(kept.run, kept.judged)
+    below = [("Report", f"runs/2026-11-28-101608-{kept.name}/report.html"), *next_steps(view, LAST)]
     lines = in_terminal(brief(view), WIDTH, below).rstrip().splitlines()
     printed = "\n".join(lines)
     assert max(map(cell_len, lines)) <= WIDTH

@@ -23,6 +23,7 @@ from pathlib import Path
 
 import pytest
 
+from reference.conftest import Kept
 from reference.recorded import names, unpacked
 from reference.verdicts import (
     Recorded,
@@ -53,9 +54,8 @@ CHANGES = {
 """Two runs, the earlier one first."""
 
 
-@pytest.mark.parametrize("name", names())
-def test_a_run_is_judged_as_before(name: str, tmp_path: Path) -> None:
-    assert_as_before(name, verdicts_of(unpacked(name, tmp_path)))
+def test_a_run_is_judged_as_before(kept: Kept) -> None:
+    assert_as_before(kept.name, verdicts_of(kept.run, kept.judged))
 
 
 @pytest.mark.parametrize("name", FLEETS)

@@ -11,11 +11,12 @@ from typing import Any, NamedTuple, get_args, get_type_hints
 from pydantic import BaseModel
 from pydantic_core import to_jsonable_python
 
-from webdyno.comparison import decide, foresee, judge_sweep, next_variants, question_of
+from webdyno.comparison import decide, foresee, next_variants, question_of
 from webdyno.comparison.runs import compare_sweeps
 from webdyno.core.records import RoundRecord
+from webdyno.core.sweep import SweepJudgement
 from webdyno.core.text import Wording
-from webdyno.evidence.point_data import PointData
+from webdyno.evidence.point_data import PointData, RunData
 from webdyno.fleet import judge_fleet, judge_machine
 from webdyno.measure.folder import RunFolder
 from webdyno.measure.long_look import lacking_looks
@@ -37,12 +38,11 @@ class Recorded(NamedTuple):
     """By the place in what was judged, such as `.gate.headline`."""
 
 
-def verdicts_of(folder: RunFolder) -> Recorded:
-    """Judge a run as a whole, and decide again what was decided while it went on."""
-    run = folder.data()
+def verdicts_of(run: RunData, judged: SweepJudgement) -> Recorded:
+    """Decide again what was decided while a run went on, which is `judged` as a whole."""
     return recorded(
         {
-            "judged": judge_sweep(run),
+            "judged": judged,
             "gate": question_of(run.head.experiment).judge_all_points(run),
             "suspected": {data.point.label: _suspected(data) for data in run.points},
             "decided": {data.point.label: list(_decided(data)) for data in run.points},
