@@ -4,7 +4,6 @@ import json
 import os
 import shutil
 import signal
-import socket
 import stat
 import subprocess
 import sys
@@ -23,7 +22,6 @@ from ordinary_user import NOBODY, SYSTEM_PYTHON, needs_ordinary_user
 from variants import further
 from waiting import wait_until
 from webdyno.config import Catalogue
-from webdyno.core.request import spell_out
 from webdyno.host.this_machine import Testbed
 from webdyno.host.workspace import home_folder
 from webdyno.servers.starting import open_stack
@@ -34,32 +32,6 @@ DRIVER = Path(__file__).parent / "driver.py"
 def get(url: str) -> tuple[int, bytes]:
     with urllib.request.urlopen(url, timeout=5) as response:  # noqa: S310 (our own server)
         return response.status, response.read()
-
-
-@pytest.mark.parametrize("name", ["nginx", "apache-event", "apache-worker", "apache-prefork"])
-def test_the_static_site_on_every_stack(
-    catalogue: Catalogue, testbed: Testbed, tmp_path: Path, name: str
-) -> None:
-    site = catalogue.site("static")
-    with open_stack(catalogue.stack(name), {}, site, folder=tmp_path, testbed=testbed) as running:
-        for path, page in site.paths.items():
-            assert page.matches(*get(running.url + spell_out(path)[-1])), path
-        running.check_alive()
-        pids, port = [*running.pids(), *running.wardens()], running.port
-        assert all(0 not in psutil.Process(pid).uids() for pid in running.pids())
-        assert running.ready_s > 0
-        assert all(version[0].isdigit() for version in running.versions().values())
-        assert running.facts()["sendfile"] == "on"
-        group = running.group
-    assert not any(psutil.pid_exists(pid) for pid in pids)
-    assert group is None or not group.path.exists()
-    with socket.socket() as probe:
-        assert probe.connect_ex(("127.0.0.1", port)) != 0
-    role = catalogue.stack(name).front
-    assert (tmp_path / f"{role}.log").exists()
-    assert "DocumentRoot" in (conf := next((tmp_path / role).glob("*.conf")).read_text()) or (
-        "root " in conf
-    )
 
 
 def test_settings_reach_the_server(catalogue: Catalogue, testbed: Testbed, tmp_path: Path) -> None:

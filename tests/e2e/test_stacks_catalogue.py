@@ -4,6 +4,7 @@ import http.client
 import json
 import os
 import re
+import socket
 import subprocess
 from pathlib import Path
 
@@ -34,6 +35,10 @@ BY_ONE = {
     "wordpress": "apache-event-phpfpm",
 }
 """Sites that one stack serves in each run of the tests, and all that can with --full."""
+OF_FILES = {
+    (name, "static") for name in ("nginx", "apache-event", "apache-worker", "apache-prefork")
+}
+"""What the kernel sends from files."""
 PAIRS = [
     (stack.name, site.name)
     if BY_ONE.get(site.name, stack.name) == stack.name
@@ -60,6 +65,15 @@ def test_it_serves_its_site(tmp_path: Path, stack: str, site: str) -> None:
         assert all(re.match(r"\d+\.\d+", version) for version in running.versions().values())
         pids = [*running.pids(), *running.wardens()]
         assert not any(0 in psutil.Process(pid).uids() for pid in running.pids())
+        assert running.ready_s > 0
+        assert (stack, site) not in OF_FILES or running.facts()["sendfile"] == "on"
+    with socket.socket() as probe:
+        assert probe.connect_ex(("127.0.0.1", running.port)) != 0
+    role = running.stack.front
+    assert (tmp_path / f"{role}.log").exists()
+    if (stack, site) in OF_FILES:
+        (configuration,) = (tmp_path / role).glob("*.conf")
+        assert re.search(r"^\s*(root|DocumentRoot) ", configuration.read_text(), re.MULTILINE)
     assert not any(psutil.pid_exists(pid) for pid in pids)
     live = str(home_folder() / "live" / running.name)
     assert not Path(live).exists()
