@@ -12,6 +12,7 @@ import os
 import signal
 import socket
 import sys
+from collections.abc import Iterable
 from importlib import import_module
 from typing import Any
 
@@ -38,7 +39,8 @@ def main() -> None:
     for module in MODULES:
         import_module(f"webdyno.{module}")
     # Most commands read these; how a model is read is worked out when that is first done.
-    import_module("webdyno.config").Catalogue.load()
+    catalogue = import_module("webdyno.config").Catalogue.load()
+    _compile_templates(catalogue.services.values())
     import_module("webdyno.core.experiment").Experiment.model_rebuild()
     import_module("webdyno.core.records").RECORD.rebuild()
     gc.freeze()  # what is never looked at is never copied
@@ -56,6 +58,14 @@ def main() -> None:
     _wait_for_child(*files)
     _become(json.loads(order), files)
     cli.main()
+
+
+def _compile_templates(services: Iterable[Any]) -> None:
+    """Each start would compile what it fills in, twice."""
+    render, templates = map(import_module, ("webdyno.servers.render", "webdyno.servers.templates"))
+    for service in services:
+        job = templates.service_job(service, {})
+        render._Filler(job, render._sources(job)).compile_all()
 
 
 def _wait_for_child(reported: int, *streams: int) -> None:

@@ -6,7 +6,7 @@ What isn't webdyno's own is known by the sum over its files.
 import hashlib
 import logging
 import os
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence, Set
 from dataclasses import dataclass, replace
 from functools import cache
 from pathlib import Path
@@ -55,7 +55,7 @@ class Catalogue:
             _demand_catalogue(folder, f"--catalog {folder}")
         read = _without_users()
         if folders:
-            read = replace(_of_folders([*_package_folders(), *folders]), folders=tuple(folders))
+            read = replace(read.joined_by(folders, replaces=True), folders=tuple(folders))
         logger.debug(
             "the catalog has %d services, %d stacks, %d sites and %d experiments",
             *(len(read.services), len(read.stacks), len(read.sites), len(read.experiments)),
@@ -98,22 +98,30 @@ class Catalogue:
             )
         return TomlFile(file, content)
 
-    def joined_by(self, folders: Sequence[Path]) -> "Catalogue":
-        """Return it with what lies in some folders, whose names win."""
-        services = {
-            **self.services,
-            **{
-                path.parent.name: _read(Service, path, {})
-                for path in _files(folders, "services/*/service.toml")
-            },
+    def joined_by(self, folders: Sequence[Path], *, replaces: bool = False) -> "Catalogue":
+        """Return it with what lies in some folders, whose names win.
+
+        With `replaces` what had services of these names gets the new ones.
+        """
+        added = {
+            path.parent.name: _read(Service, path, {})
+            for path in _files(folders, "services/*/service.toml")
         }
+        services = {**self.services, **added}
+        renewed = added.keys() & self.services.keys() if replaces else set[str]()
         stacks = {
             path.parent.name: _read(Stack, path, services)
-            for path in _files(folders, "stacks/*/stack.toml")
+            for path in [
+                *(it.folder / "stack.toml" for it in self.stacks.values() if _has(it, renewed)),
+                *_files(folders, "stacks/*/stack.toml"),
+            ]
         }
         sites = {
             path.parent.name: _read(Site, path, services)
-            for path in _files(folders, "sites/*/site.toml")
+            for path in [
+                *(it.folder / "site.toml" for it in self.sites.values() if _has(it, renewed)),
+                *_files(folders, "sites/*/site.toml"),
+            ]
         }
         experiments = {path.stem: path for path in _files(folders, "experiments/*.toml")}
         return replace(
@@ -147,7 +155,7 @@ def _demand_catalogue(folder: Path, place: str) -> None:
 
 @cache
 def _without_users() -> Catalogue:
-    return _of_folders(_package_folders())
+    return Catalogue({}, {}, {}, {}).joined_by(_package_folders())
 
 
 def _package_folders() -> list[Path]:
@@ -158,8 +166,8 @@ def _package_folders() -> list[Path]:
     return [*(each.value for each in added), BUILT_IN]
 
 
-def _of_folders(folders: Sequence[Path]) -> Catalogue:
-    return Catalogue({}, {}, {}, {}).joined_by(folders)
+def _has(part: Stack | Site, services: Set[str]) -> bool:
+    return any(role.service.name in services for role in part.services.values())
 
 
 def _choose(choices: Mapping[str, T], kind: str, name: str) -> T:
