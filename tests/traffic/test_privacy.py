@@ -97,7 +97,7 @@ def test_bodies_have_variables_in_the_place_of_personal_fields() -> None:
     card = {"user": {"firstName": "Ann", "name": "Ann B"}, "ref": "4111 1111 1111 1111", "n": 2}
     body = json.loads(privacy.body(json.dumps(card).encode(), "application/json"))
     assert body == {
-        "user": {"firstName": "${env:FIRSTNAME}", "name": "${env:NAME}"},
+        "user": {"firstName": "${env:RECORDED_FIRSTNAME}", "name": "${env:RECORDED_NAME}"},
         "ref": "${env:RECORDED_REF}",
         "n": 2,
     }

@@ -112,11 +112,14 @@ def begun_in(folder: Path, caller: Caller) -> Dispatch:
     """Return what was begun in a folder, to go on with it; raise UserError if it is another's."""
     from webdyno.measure.repeat import kept_catalogue
 
-    experiment = spread_in(folder)
-    agree_to_use(kept_catalogue(folder), caller, experiment, folder)
+    kept = kept_catalogue(folder)
     if (folder / FLEET_FILE).exists():
-        return _of_replicates(folder, read_head(FleetHead, folder / FLEET_FILE), experiment)
-    return _of_points(folder, read_head(SpreadHead, folder / SPREAD_FILE), experiment)
+        begun = partial(_of_replicates, folder, read_head(FleetHead, folder / FLEET_FILE))
+    else:
+        begun = partial(_of_points, folder, read_head(SpreadHead, folder / SPREAD_FILE))
+    experiment = spread_in(folder)
+    agree_to_use(kept, caller, experiment, folder)
+    return begun(experiment)
 
 
 def spread_in(folder: Path) -> Experiment:
