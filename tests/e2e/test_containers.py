@@ -83,7 +83,8 @@ def address_of(daemon: str) -> str:
 
 
 both_engines = pytest.mark.parametrize("engine", [PODMAN, DOCKER], indirect=True)
-"""Of tests that show what engines do, each in its way."""
+"""Of the test that shows what engines do, each in its way."""
+docker_first = pytest.mark.parametrize("engine", [further(PODMAN), DOCKER], indirect=True)
 
 
 @pytest.fixture
@@ -166,7 +167,7 @@ def test_each_revision_of_a_dockerfile_is_an_image_of_its_own(home: Path) -> Non
     assert run.head.versions["working tree"]["web"].endswith(" with changes")
 
 
-@both_engines
+@docker_first
 def test_services_find_each_other_by_name_and_may_listen_on_the_same_port(home: Path) -> None:
     """As on Docker, with a name server at 127.0.0.11; next to a container alone."""
     (home / "compose.yaml").write_text(
@@ -271,7 +272,7 @@ def test_what_goes_wrong_among_services_is_reported(
     assert left_behind(home) == []
 
 
-@both_engines
+@docker_first
 @pytest.mark.parametrize("ends_by", [signal.SIGKILL, further(signal.SIGINT)])
 def test_nothing_is_left_however_webdyno_ends(
     home: Path, engine: str, ends_by: signal.Signals

@@ -57,7 +57,6 @@ def answered(result: "CallToolResult") -> dict[str, Any]:
 
 def test_an_agent_compares_and_reads_the_answer_again(tmp_path: Path) -> None:
     """What can't be asked is said to it as to people."""
-    comparisons.decided().stored(tmp_path / "run")
     reported: list[str] = []
 
     async def use(client: "Client") -> None:
@@ -69,7 +68,6 @@ def test_an_agent_compares_and_reads_the_answer_again(tmp_path: Path) -> None:
         lacking = await client.call_tool("report", {"run": "nowhere"})
         assert lacking.is_error
         assert "nowhere" in said(lacking)
-        assert answered(await client.call_tool("report", {"run": "run"}))["answer"] == "faster"
 
         async def hear(progress: float, total: float | None, message: str | None) -> None:  # noqa: ARG001
             reported.append(message or "")

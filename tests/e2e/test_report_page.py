@@ -22,7 +22,7 @@ Scheme = Literal["light", "dark"]
 WIDTHS: dict[Scheme, int] = {"light": 1280, "dark": 400}
 
 KINDS = {make.__name__: make for make in (*runs.ALL, *sweeps.SWEEPS, questions.many)}
-UNLIKE = {"capacities", "decided", "gated", "hostile"}
+UNLIKE = {"decided", "gated", "hostile"}
 """Kinds whose pages have little in common; the others' are made of the same parts."""
 EXAMINED = {("decided", "light"), ("gated", "dark")}
 """Pages that axe-core looks through in each run of the tests: it takes seconds of CPU time."""
@@ -314,7 +314,7 @@ def test_a_variant_can_be_picked_out(browser: Browser, pages: Pages) -> None:
     visit.page.context.close()
 
 
-@pytest.mark.parametrize("kind", ["decided", "inconclusive", *map(further, ("interference",))])
+@pytest.mark.parametrize("kind", ["decided", *map(further, ("inconclusive", "interference"))])
 def test_the_answer_its_tiles_and_its_charts_are_seen_without_scrolling(
     browser: Browser, pages: Pages, kind: str
 ) -> None:

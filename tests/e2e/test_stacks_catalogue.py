@@ -32,6 +32,7 @@ BY_ONE = {
     "frontpage": "nginx-phpfpm",
     "mediawiki": "apache-prefork-modphp",
     "spin": "node",
+    "static-20": "nginx",
     "wordpress": "apache-event-phpfpm",
 }
 """Sites that one stack serves in each run of the tests, and all that can with --full."""
