@@ -61,7 +61,6 @@ CASES: list[tuple[tuple[str, ...], str]] = [
     (("compare", "nginx"), "two systems"),
     (("run", "static-helo"), "static-helo"),
     (("list", "ngnix"), "ngnix"),
-    (("list", "crud"), "list sites"),
     (("run", "study:heroku"), "heroku"),
     (("up", "ngnix"), "ngnix"),
     (("up", "nginx", "--port=99999"), "--port"),

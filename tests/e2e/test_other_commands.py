@@ -44,6 +44,9 @@ def test_a_port_in_use_is_reported(tmp_path: Path) -> None:
 def test_stacks_and_doctor_report_what_there_is(tmp_path: Path) -> None:
     assert "apache-prefork" in webdyno_here("list", "stacks", folder=tmp_path).stdout
     assert "keepalive_timeout_s" in webdyno_here("list", "nginx", folder=tmp_path).stdout
+    served = webdyno_here("list", "wordpress", folder=tmp_path).stdout
+    assert "nginx-phpfpm" in served
+    assert "apache-prefork " not in served
     doctor = webdyno("doctor", folder=tmp_path)
     assert doctor.returncode == 0
     lines = doctor.stdout.splitlines()

@@ -13,6 +13,7 @@ from jsonschema import Draft202012Validator
 
 from rig.clients import CLIENT_WAS_THE_LIMIT
 from rig.nginx import running_nginx
+from webdyno.core.load_result import LoadResult
 from webdyno.load.engine import find_loadgen
 
 SCHEMAS = Path(__file__).parents[2] / "loadgen/schema"
@@ -63,6 +64,10 @@ def test_the_result_of_a_dead_server_keeps_the_schema() -> None:
     result = served(json.dumps(order))
     schema("result").validate(result)
     assert result["failures"]["connect"] > 0
+    assert result["latency_us"]["p50"] == 0
+    read = LoadResult.model_validate_json(json.dumps(result)).latency_us
+    assert (read.min, read.mean, read.p50, read.max) == (None, None, None, None)
+    assert read.histogram == result["latency_us"]["histogram"]
 
 
 @pytest.mark.parametrize("line", ["nonsense", '{"id": "x", "requests": []}'])

@@ -112,6 +112,18 @@ def test_what_holds_of_several_variants_is_said_once() -> None:
     assert "apache-event and nginx: programs waited for memory" in reported
 
 
+def test_one_variant_of_a_long_name_is_named_by_its_beginning() -> None:
+    name = "rev:feature/a-branch-whose-name-says-all-that-it-is-about"
+    run = simulated_run({"nginx": SimulatedVariant(), name: SimulatedVariant()}, rounds=8)
+    pressed = readings_with(host={"pressure": {"cpu_s": 0.3, "memory_s": 0.1, "io_s": 0.0}})
+    records = [
+        pressed(it) if isinstance(it, SlotRecord) and it.variant == name else it
+        for it in run.records
+    ]
+    reported = " ".join(printed(SimulatedRun(run.head, records)).split())
+    assert f"{name[:39]}…: programs waited for memory" in reported
+
+
 def test_a_run_that_is_too_short_names_the_command_that_continues_it() -> None:
     reported = printed(comparisons.one_round())
     assert "few-rounds" not in reported

@@ -6,7 +6,7 @@ Other generators report less: what they don't report is None, which is not zero.
 
 from typing import Literal
 
-from pydantic import Field
+from pydantic import Field, model_validator
 
 from webdyno.core.base import Amount, Count, Foreign
 
@@ -97,6 +97,14 @@ class Times(Foreign):
     max: Amount | None = None
     histogram: str | None = None
     """HDR V2 encoding, base64."""
+
+    @model_validator(mode="before")
+    @classmethod
+    def _no_figures_of_no_sample(cls, read: object) -> object:
+        """Leave out the zeros that webdyno's own generator writes where it has no sample."""
+        if isinstance(read, dict) and read.get("count") == 0:
+            return {"histogram": read.get("histogram")}
+        return read
 
 
 class SendDelay(Foreign):

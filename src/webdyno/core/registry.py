@@ -238,7 +238,7 @@ _OTHERS = (
     _other(
         "list",
         PREPARE,
-        "List stacks, sites, experiments or studies; or show a stack with its settings.",
+        "List stacks, sites, experiments, studies; a stack's settings; or a site's stacks.",
         "listing:list_known",
     ),
     _other(

@@ -220,7 +220,6 @@ def _merge_times(parts: Sequence[Times]) -> Times:
     counts = [Histogram.decode(each).total for each in encoded]
     measured = [part for part, count in zip(parts, counts, strict=True) if count]
     if len(measured) < len(parts):
-        # Those of none are reported as 0, which is no time.
         return _merge_times(measured) if measured else parts[0]
     histogram = add_encoded(encoded)
     all_times = Histogram.decode(histogram)

@@ -202,10 +202,17 @@ def _who_and_what(lines: Sequence[str]) -> tuple[str, str]:
     about = list(filter(None, map(VARIANT.match, lines)))
     if not about or about[-1].string != lines[-1]:
         return "", VARIANT.sub("", what, count=1)
-    names = listed(match[1] for match in about)
-    if len(names) > LONGEST_NAMES:
-        names = "both" if len(about) == 2 else f"{len(about)} variants"
-    return names, what[about[-1].end() :]
+    return _names([match[1] for match in about]), what[about[-1].end() :]
+
+
+def _names(variants: Sequence[str]) -> str:
+    """Return names, or how many there are where there is no room for them."""
+    names = listed(variants)
+    if len(names) <= LONGEST_NAMES:
+        return names
+    if len(variants) == 1:
+        return f"{names[: LONGEST_NAMES - 1].rstrip()}…"
+    return "both" if len(variants) == 2 else f"{len(variants)} variants"
 
 
 def _shortened(said: str, room: int) -> str:

@@ -275,11 +275,10 @@ def _misses_rate(slot: SlotRecord) -> bool:
     together = load.due_together or 1
     if _off(answered, load.offered_rps * load.measured_s, together):
         return True
-    usual_us = load.latency_us.p50
-    if not load.counted_windows or usual_us is None:
+    if not load.counted_windows:
         return False
     last = load.counted_windows[-1]
-    if last.at_s < usual_us / 1e6:
+    if last.at_s < (load.latency_us.p50 or 0.0) / 1e6:
         return False
     of_last = load.offered_rps if load.last_offered_rps is None else load.last_offered_rps
     due = of_last * last.length_s

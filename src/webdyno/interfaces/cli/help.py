@@ -133,7 +133,8 @@ def _command_page(app: App, name: str, *, everything: bool) -> Iterator[str]:
     yield from _examples([line.strip() for line in examples.splitlines() if line.strip()])
     if len(chosen) < len(flags):
         yield ""
-        yield f"webdyno {name} {ALL} shows all {len(flags)} flags."
+        further = f"all {len(flags)} flags" if len(flags) > 1 else "its flag"
+        yield f"webdyno {name} {ALL} shows {further}."
 
 
 def _lines_of(argument: Argument) -> list[str]:

@@ -1,6 +1,6 @@
 """`webdyno list`: what there is: stacks, sites, experiments, studies."""
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING, Annotated
 
 from webdyno.core.errors import OperationError, UserError
@@ -12,11 +12,11 @@ if TYPE_CHECKING:  # pydantic takes a while to import
 
     from webdyno.config import Catalogue
     from webdyno.core.setting import Setting
-    from webdyno.core.stack import Stack
+    from webdyno.core.stack import Site, Stack
 
 
 HEADINGS = {
-    "stacks": ("stack", "installed", "what it is", "sites"),
+    "stacks": ("stack", "installed", "what it is"),
     "sites": ("site", "what it is", "stacks"),
     "experiments": ("experiment", "what it is", "variants"),
     "studies": ("study", "what it is", "claims", "experiments"),
@@ -25,12 +25,12 @@ HEADINGS = {
 
 def list_known(
     what: Annotated[
-        str, flag("WHAT: stacks, sites, experiments, studies; or a stack's name.")
+        str, flag("WHAT: stacks, sites, experiments, studies; or the name of a stack or site.")
     ] = "stacks",
     *,
     catalog: CatalogDirs = (),
 ) -> None:
-    """List stacks, sites, experiments or studies; or show a stack with its settings.
+    """List stacks, sites, experiments, studies; a stack's settings; or a site's stacks.
 
     For example
 
@@ -38,25 +38,65 @@ def list_known(
 
         webdyno list apache-event
 
+        webdyno list wordpress
+
         webdyno list studies
     """
     from webdyno.config import Catalogue
     from webdyno.media.console import plain_console, print_table
 
     catalogue = Catalogue.load(catalog)
-    if what in HEADINGS:
+    console = plain_console()
+    if what == "stacks":
+        _show_stacks(catalogue, console)
+    elif what in HEADINGS:
         print_table(HEADINGS[what], _rows(what, catalogue))
-        hint = ""
-        if what == "stacks":
-            hint = f"\n'{command('list', 'NAME')}' shows a stack's settings.{_by_whom()}"
-        elif what == "studies":
-            hint = f"\n'{command('run', 'study:NAME')}' repeats one."
-        if hint:
-            plain_console().print(hint, style="dim")
+        if what == "studies":
+            console.print(f"\n'{command('run', 'study:NAME')}' repeats one.", style="dim")
     elif what in catalogue.sites and what not in catalogue.stacks:
-        raise UserError(f"{what} is a site; {command('list', 'sites')} shows who serves it")
+        _show_site(catalogue, catalogue.sites[what], console)
     else:
-        _show_stack(catalogue, catalogue.stack(what), plain_console())
+        _show_stack(catalogue, catalogue.stack(what), console)
+
+
+def _show_stacks(catalogue: "Catalogue", console: "Console") -> None:
+    """Print stacks in groups: many serve the same sites."""
+    by_sites: dict[str, list[Stack]] = {}
+    for stack in catalogue.stacks.values():
+        by_sites.setdefault(_sites(catalogue, stack), []).append(stack)
+    longest = max(map(len, catalogue.stacks), default=0)
+    for sites, stacks in by_sites.items():
+        console.print(f"Sites: {sites or 'none'}", style="bold")
+        _print_stacks(stacks, longest)
+        console.print()
+    hint = f"'{command('list', 'NAME')}' shows a stack's settings, or a site's stacks."
+    console.print(hint + _by_whom(), style="dim")
+
+
+def _show_site(catalogue: "Catalogue", site: "Site", console: "Console") -> None:
+    from rich.text import Text
+
+    console.print(Text.assemble((site.name, "bold"), f": {site.title}"))
+    stacks = [each for each in catalogue.stacks.values() if site in catalogue.sites_for(each)]
+    if not stacks:
+        console.print("No stack of the catalog serves it by itself.")
+        return
+    _print_stacks(stacks)
+    if len(stacks) > 1:
+        names = [stack.name for stack in stacks[:2]]
+        compared = command("compare", *names, "--site", site.name)
+        console.print(f"\n'{compared}' compares two of them.", style="dim")
+
+
+def _print_stacks(stacks: Iterable["Stack"], longest: int = 0) -> None:
+    from webdyno.media.console import print_table
+    from webdyno.servers.needs import is_installed
+
+    rows = (
+        (stack.name.ljust(longest), "yes" if is_installed(stack) else "", _with_versions(stack))
+        for stack in stacks
+    )
+    print_table(HEADINGS["stacks"], rows)
 
 
 def _by_whom() -> str:
@@ -73,13 +113,7 @@ def _rows(what: str, catalogue: "Catalogue") -> Iterator[tuple[str, ...]]:
     from webdyno.config.catalogue import read_studies
 
     stacks = catalogue.stacks.values()
-    if what == "stacks":
-        from webdyno.servers.needs import is_installed
-
-        for stack in stacks:
-            here = "yes" if is_installed(stack) else ""
-            yield stack.name, here, _with_versions(stack), _sites(catalogue, stack)
-    elif what == "sites":
+    if what == "sites":
         for site in catalogue.sites.values():
             fitting = [stack.name for stack in stacks if site in catalogue.sites_for(stack)]
             if fitting:
