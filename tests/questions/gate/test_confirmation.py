@@ -6,7 +6,9 @@ from builders import SimulatedRun, SimulatedVariant
 from questions.gate.test_decide import gate_run, judged_whole
 from webdyno.core.limits import GateAnswer, GateJudgement
 from webdyno.evidence.point_data import RunData
+from webdyno.questions.gate.comment import gate_markdown
 from webdyno.questions.gate.settings import GateSettings
+from webdyno.questions.gate.show import answer_words
 
 SLOWER = SimulatedVariant(server_cpu_us=24.0)
 EQUAL = SimulatedVariant()
@@ -37,6 +39,8 @@ def test_what_fails_once_is_inconclusive_and_no_claim_is_worse() -> None:
     (open_,) = found.of("inconclusive")
     assert open_.why.startswith("worse at first, ")
     assert open_.why.endswith("when measured again")
+    assert answer_words(open_) == "? not confirmed"
+    assert "| ⚪ not confirmed |" in gate_markdown(found)
     assert found.notes[0].startswith("measured again from fresh builds: 3 checks within limits")
     assert found.grew == []
 

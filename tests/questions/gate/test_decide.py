@@ -19,8 +19,11 @@ from webdyno.questions.compare.settings import CompareSettings
 from webdyno.questions.gate.claims import claims_of
 from webdyno.questions.gate.settings import GateSettings
 from webdyno.questions.gate.words import change_range, limit_words
+from webdyno.statistics.verdict import RISK
 
 ROUNDS = 10
+NEARLY_WORSE_US = 21.15
+"""CPU time of which it is all but sure that it is 5% more than 20 µs."""
 
 
 def gate_run(
@@ -99,6 +102,23 @@ def test_only_a_gate_that_fails_ends_the_other_endpoints() -> None:
     assert not fails(same.data)
     without = same.head.experiment.replace(asks=CompareSettings())
     assert not fails(point_data(slower.records, without))
+
+
+def test_an_open_claim_s_interval_holds_its_limit_though_claims_share_the_risk() -> None:
+    """Alone it would be called worse; one of three has a third of the risk, and is open."""
+    run = gate_run(SimulatedVariant(server_cpu_us=NEARLY_WORSE_US))
+    settings = run.head.experiment.asks_as(GateSettings)
+    claims = claims_of(run.data, "/hello.txt", settings, run.head.experiment.measure.max_rounds)
+    (alone,) = (each for each in claims if each.rule.name == "server_cpu_us")
+    answer = alone.ask(run.head.experiment.measure, RISK, claims=3)
+    assert answer
+    assert answer.answer == "no"
+    found = judged(run)
+    (cpu,) = found.of("inconclusive")
+    assert cpu.worse
+    assert cpu.worse.low < 1 + cpu.tolerance < cpu.worse.high
+    assert cpu.worse.low < 1 / answer.at_most
+    assert cpu.worse.high == pytest.approx(1 / answer.at_least)
 
 
 def test_what_is_better_passes_with_a_range_below_zero() -> None:

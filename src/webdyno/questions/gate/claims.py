@@ -9,7 +9,8 @@ A gate fails where one claim is wrong, and passes where all are right (`gate_ans
 that answer Holm's step-down shares the risk of 5% among them. A wrong pass takes bad luck with each
 claim that is wrong: for that answer each has the whole risk (Berger, "Multiparameter hypothesis
 testing and acceptance sampling", Technometrics 1982). So either answer is wrong in at most 5% of
-gates at the very margin, whatever the number of claims.
+gates at the very margin, whatever the number of claims. Each end of an open claim's interval is the
+one that decides: the lower one, which "worse" rests on, is of the shared risk.
 
 Where a gate confirms what fails, a second measurement is asked the same (`with_confirmation`). A
 pass on CPU time that is saved while requests wait is none (`made_to_wait`).
@@ -129,6 +130,8 @@ def answer_claims(
             answer = "not asked"
         elif one_sided and one_sided.answer == "yes":
             answer = "not worse"
+        elif one_sided and (shared := claim.ask(measure, RISK / left, among)):
+            one_sided = one_sided.replace(at_most=shared.at_most)
         answered.append(AnsweredClaim(claim, answer, one_sided))
     return answered
 

@@ -40,12 +40,7 @@ SIGNS = {
     GateAnswer.INVALID: "⚠️",
 }
 """What forges show in colours, by the answer."""
-ROW_SIGNS = {
-    "worse": "❌ worse",
-    "not worse": "✅",
-    "inconclusive": "⚪ inconclusive",
-    "invalid": "⚠️ not valid",
-}
+ROW_SIGNS = {"worse": "❌", "not worse": "✅", "inconclusive": "⚪", "invalid": "⚠️"}
 COMMIT = re.compile(r"\((?P<digits>[0-9a-f]{10,64})\)\Z")
 """At the end of a revision's name."""
 OPEN_FACTS = {"Cause", "Note", "Costs", "", REPEAT}
@@ -149,7 +144,8 @@ def _cells(claim: GateClaim) -> Iterator[str]:
     yield from (written(value) if value else MISSING for value in (claim.baseline, claim.head))
     yield change or DASH
     yield limit_words(claim)
-    yield ROW_SIGNS.get(claim.answer, answer_words(claim))
+    sign, _, words = answer_words(claim).partition(" ")
+    yield " ".join(filter(None, [ROW_SIGNS.get(claim.answer, sign), words]))
 
 
 def _facts(gate: GateJudgement, facts: Iterable[tuple[str, str]]) -> Iterator[str]:

@@ -36,6 +36,8 @@ ANSWERS = {
     "not asked": "– not evaluated",
     "invalid": "✕ not valid",
 }
+BECAUSE = {"few-samples": "– too few responses", "not-confirmed": "? not confirmed"}
+"""Why a claim has no answer, where that says more than that it has none."""
 TONES = {
     "not worse": Verdict.FASTER,
     "worse": Verdict.SLOWER,
@@ -177,7 +179,7 @@ def changes(claim: GateClaim) -> tuple[str, str]:
 
 def answer_words(claim: GateClaim) -> str:
     """Return a claim's answer for a table: its sign and a word or two."""
-    return "– too few responses" if claim.because == "few-samples" else ANSWERS[claim.answer]
+    return BECAUSE.get(claim.because, ANSWERS[claim.answer])
 
 
 def gate_facts(gate: GateJudgement) -> doc.Facts:
