@@ -40,13 +40,13 @@ def pilot_sections(data: PointData) -> Iterator[doc.Section]:
         whys.append(doc.Paragraph(pilot.found.why + doubt, label=pilot.variant, look="soft"))
     if pilots:
         yield doc.Section(
-            "Each variant alone, before the rounds",
+            "Start and warm-up: each variant alone, before the rounds",
             [
                 _table(pilots, "from a cold start", COLD),
                 _table(pilots, "times found", SETTINGS),
                 *whys,
             ],
-            note="A pilot looks at one variant at a time: how it starts, and which times it needs "
+            note="A pilot looks at one variant at a time: how it starts, and how long it takes "
             "until it is steady. Each variant has a ramp-up of its own; all have the longest "
             "window.",
         )

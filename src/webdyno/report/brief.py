@@ -5,7 +5,7 @@ The parts of it are made once, for the page as well (`result_page`).
 """
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Container, Iterator, Sequence
 from dataclasses import replace
 
 from webdyno.core.format import listed
@@ -185,7 +185,7 @@ def _notes(view: RunView, facts: Sequence[tuple[str, str]] = ()) -> Iterator[doc
         noise = warning.name in NOISE_RULES and not view.several
         if warning.name == SHORT_RUN or noise or not warning.lines or warning.fix in fixes:
             continue
-        who, what = _who_and_what(warning.lines)
+        who, what = _who_and_what(warning.lines, view.head.experiment.variants)
         if not _is_in(said, FURTHER.split(what.casefold())[0].rstrip(".")):
             room = LINE if lines else FIRST_LINES * LINE
             lines.append(_shortened(f"{who}: {what}" if who else what, room))
@@ -196,13 +196,17 @@ def _notes(view: RunView, facts: Sequence[tuple[str, str]] = ()) -> Iterator[doc
         yield doc.FactList(list(zip(terms, lines, strict=True)))
 
 
-def _who_and_what(lines: Sequence[str]) -> tuple[str, str]:
+def _who_and_what(lines: Sequence[str], variants: Container[str]) -> tuple[str, str]:
     """Return of which variants something was found, where these have names, and the last of it."""
-    what = lines[-1].removeprefix("for example: ").splitlines()[0]
-    about = list(filter(None, map(VARIANT.match, lines)))
-    if not about or about[-1].string != lines[-1]:
-        return "", VARIANT.sub("", what, count=1)
-    return _names([match[1] for match in about]), what[about[-1].end() :]
+    *_, last = about = [_taken_apart(line, variants)[0] for line in lines]
+    _, what = _taken_apart(lines[-1].removeprefix("for example: ").splitlines()[0], variants)
+    return _names([*filter(None, about)]) if last else "", what
+
+
+def _taken_apart(line: str, variants: Container[str]) -> tuple[str, str]:
+    """Return the variant that a line of a warning begins with, if it does, and the rest."""
+    begin = VARIANT.match(line)
+    return (begin[1], line[begin.end() :]) if begin and begin[1] in variants else ("", line)
 
 
 def _names(variants: Sequence[str]) -> str:

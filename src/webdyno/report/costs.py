@@ -264,7 +264,7 @@ REST_COLUMNS = (
     doc.Column("a connection", "value"),
 )
 REST_NOTE = (
-    "After the load of a round, while nobody asks; medians of rounds. CPU: share of one. Memory: "
+    "After the load of a round, without requests; medians of rounds. CPU: share of one. Memory: "
     "resident, of all processes. A connection: what each of 256 open ones adds to that, "
     "after one request on each; the kernel's own memory isn't counted."
 )
@@ -296,7 +296,7 @@ def cost_sections(
     if any(point.judgement.at_rest for point in points):
         rows = [(point, _rest_rows(point)) for point in points]
         table = _table(REST_COLUMNS, rows, factors)
-        yield doc.Section("At rest", [table], REST_NOTE, "nobody asks; CPU as a share of one")
+        yield doc.Section("Idle", [table], REST_NOTE, "without requests; CPU as a share of one")
 
 
 def _table(

@@ -51,7 +51,7 @@ class CostFlags:
     ] = None
     idle: Annotated[
         bool,
-        flag("Also show what each uses at rest: CPU, wake-ups, memory."),
+        flag("Also show what each uses when idle: CPU, wake-ups, memory."),
         Sets("measure.rest_s", REST_S),
     ] = False
 
