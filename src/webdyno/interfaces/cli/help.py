@@ -32,6 +32,8 @@ from webdyno.interfaces.cli.flags import RARE
 WIDTH = 80
 FLAG_COLUMNS = 25
 """Columns of a flag, with what it wants."""
+QUOTED, UNBROKEN = re.compile(r"'[^']*'"), "\N{NO-BREAK SPACE}"
+"""What a shell takes as one word, and what stands for its spaces while lines are filled."""
 ALL = "--help-all"
 OPTIONS = "Options"
 GROUPS = {
@@ -150,8 +152,13 @@ def _examples(lines: Sequence[str]) -> Iterator[str]:
     for line in lines:
         if len(line) + 2 <= WIDTH:
             yield f"  {line}"
-        else:
-            yield from _fill("  ", line, rest="      ")
+            continue
+        typed, sign, comment = line.partition(" # ")
+        whole = QUOTED.sub(lambda quoted: quoted[0].replace(" ", UNBROKEN), typed.rstrip())
+        for part in _fill("  ", whole, rest="      "):
+            yield part.replace(UNBROKEN, " ")
+        if sign:
+            yield from _fill("      # ", comment)
 
 
 def _group_of(flag: Argument) -> str:
