@@ -8,7 +8,7 @@ They reach a limit (`memory-limit`), are stopped (`servers-stopped`), work witho
 
 from collections.abc import Iterator, Sequence
 from itertools import permutations
-from statistics import median
+from statistics import geometric_mean, median
 from typing import NamedTuple
 
 from webdyno.core.base import Interval, memory_words
@@ -221,7 +221,7 @@ def longer_waits(
         if ratio is None or ratio.low < LONGER:
             continue
         mine_us, others_us = (
-            median(data.values(name, METRICS[metric]).values()) for name in (variant, other)
+            geometric_mean(data.values(name, METRICS[metric]).values()) for name in (variant, other)
         )
         late_us = _sent_late_us(data, variant, percentile) - _sent_late_us(data, other, percentile)
         if mine_us - others_us - max(late_us, 0.0) >= LONGER_US:
