@@ -7,8 +7,12 @@ from report import comparisons
 from report.approved import assert_as_approved
 from report.in_terminal import in_terminal
 from webdyno.comparison.runs import compare_sweeps
+from webdyno.core.base import Interval
+from webdyno.core.judgement import Verdict
+from webdyno.core.sweep import Change
 from webdyno.questions.ranking.settings import RankingSettings
 from webdyno.report.run_comparison import comparison_document
+from webdyno.report.words import side_word
 
 
 def printed(before: SimulatedRun, after: SimulatedRun, width: int) -> str:
@@ -31,6 +35,25 @@ def test_other_experiments_are_refused_as_last_approved(width: int) -> None:
     assert_as_approved(
         f"compare-unlike-{width}", printed(comparisons.decided(), comparisons.invalid(), width)
     )
+
+
+@pytest.mark.parametrize(
+    ("ratio", "word"), [(7.42, "below the practical threshold"), (1.01, "equivalent")]
+)
+def test_what_is_below_a_floor_is_not_called_equivalent_next_to_its_ratio(
+    ratio: float, word: str
+) -> None:
+    change = Change(
+        metric="context_switches",
+        subject="nginx",
+        of="variant",
+        change=Interval(low=ratio, estimate=ratio, high=ratio),
+        delta=0.02,
+        verdict=Verdict.EQUIVALENT,
+        because="interval",
+        why="",
+    )
+    assert side_word(change) == word
 
 
 def ranking(seed: int, **rates: float) -> SimulatedRun:

@@ -153,11 +153,15 @@ def explanation_sentence(explanation: Explanation) -> str | None:
     """Describe the difference and its parts; None where there surely is none."""
     if not explanation.whole.is_sure:
         return None
+    whole, decimals = explanation.whole, _decimals(explanation)
     by = "for " if explanation.by_samples else ""
-    parts = ", ".join(f"{_more(part)} {by}{part.what}" for part in _large_parts(explanation))
+    parts = ", ".join(
+        f"{_more(part, us, decimals)} {by}{part.what}" for part, us in _shown_parts(explanation)
+    )
     begins = "As sampled, a request" if explanation.by_samples else "A request"
+    more = _more(whole, whole.more_us.estimate, decimals)
     return (
-        f"{begins} costs {explanation.a} {_more(explanation.whole)} CPU time than {explanation.b}"
+        f"{begins} costs {explanation.a} {more} CPU time than {explanation.b}"
         f"{f': {parts}' if parts else ''}."
     )
 
@@ -174,23 +178,25 @@ def explanation_in_short(explanation: Explanation) -> str | None:
     """Describe a sure difference of CPU time in one line, without intervals; else None."""
     if not explanation.whole.is_sure or explanation.by_samples:
         return None
-    whole = explanation.whole.more_us.estimate
-    decimals = text.decimals_of(whole, DIGITS)
+    whole, decimals = explanation.whole.more_us.estimate, _decimals(explanation)
     parts = [
         f"{text.number(us, decimals)} µs {in_short(part.what)}"
-        for part, us in _rounded(_large_parts(explanation), float(np.sign(whole)), decimals)
+        for part, us in _shown_parts(explanation)
     ]
     more = f"{text.number(abs(whole), decimals)} µs {'more' if whole > 0 else 'less'}"
     takes = f"{explanation.a} takes {more} CPU per request"
     return f"{takes}, of which {', '.join(parts)}" if parts else takes
 
 
-def _rounded(
-    parts: Sequence[CpuPart], sign: float, decimals: int
-) -> Iterator[tuple[CpuPart, float]]:
-    """Yield parts, rounded so that what is shown adds up to their rounded sum."""
-    before = 0.0
-    for part in parts:
+def _decimals(explanation: Explanation) -> int:
+    return text.decimals_of(explanation.whole.more_us.estimate, DIGITS)
+
+
+def _shown_parts(explanation: Explanation) -> Iterator[tuple[CpuPart, float]]:
+    """Yield large parts in µs, more than 0 where they add to the difference, rounded as a sum."""
+    sign, before = float(np.sign(explanation.whole.more_us.estimate)), 0.0
+    decimals = _decimals(explanation)
+    for part in _large_parts(explanation):
         until = before + part.more_us.estimate * sign
         yield part, round(until, decimals) - round(before, decimals)
         before = until
@@ -202,9 +208,8 @@ def _large_parts(explanation: Explanation) -> list[CpuPart]:
     return [part for part in by_size if part.is_sure and abs(part.more_us.estimate) >= least_us]
 
 
-def _more(part: CpuPart) -> str:
+def _more(part: CpuPart, shown_us: float, decimals: int) -> str:
     more = part.more_us
     word = "more" if more.estimate > 0 else "less"
-    ends = sorted(map(abs, (more.low, more.high))) if part.is_sure else [more.low, more.high]
-    around = f"{text.significant(ends[0], 3)} to {text.significant(ends[1], 3)}"
-    return f"{text.significant(abs(more.estimate), 3)} µs ({around}) {word}"
+    low, high = (text.number(us, decimals) for us in sorted(map(abs, (more.low, more.high))))
+    return f"{text.number(abs(shown_us), decimals)} µs ({low} to {high}) {word}"

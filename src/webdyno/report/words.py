@@ -124,13 +124,23 @@ def _middle(ends: Sequence[float | None]) -> float | None:
 
 def side_word(comparison: Comparison | Change) -> str:
     """Return a verdict on a metric that doesn't decide: less CPU time is better, not faster."""
-    if isinstance(comparison, Comparison):
-        if comparison.ratio is None:
-            return ""
-        if comparison.negligible:
-            return "below the practical threshold"
+    if isinstance(comparison, Comparison) and comparison.ratio is None:
+        return ""
+    if _is_negligible(comparison):
+        return "below the practical threshold"
     words = {Verdict.FASTER: "better", Verdict.SLOWER: "worse"}
     return words.get(comparison.verdict, str(comparison.verdict))
+
+
+def _is_negligible(comparison: Comparison | Change) -> bool:
+    """Whether a difference, whatever its ratio, is below the metric's floor."""
+    if isinstance(comparison, Comparison):
+        return comparison.negligible
+    change = comparison.change
+    if change is None or comparison.verdict is not Verdict.EQUIVALENT:
+        return False
+    most = 1 + comparison.delta
+    return change.low < 1 / most or change.high > most
 
 
 def verdict_cell(verdict: Verdict, word: str = "") -> Cell:
