@@ -36,6 +36,12 @@ PACED = ("-c", "2", "--think", "5ms", "--window", "100ms")
 """So slow that the client is never the limit."""
 
 
+def test_where_nothing_is_answered_that_comes_first(tmp_path: Path) -> None:
+    done = webdyno("load", "http://127.0.0.1:1", "--count", "2", "--time", "1s", folder=tmp_path)
+    assert done.returncode == 1
+    assert re.match(r"FAILED +no valid response: .*refused", done.stdout)
+
+
 @pytest.mark.parametrize("flag", ["--fail-if", "--stop-if"])
 def test_a_limit_that_is_crossed_is_worse(url: str, flag: str, tmp_path: Path) -> None:
     words = ["load", f"{url}/none.txt", *PACED, "--time", "1s", flag, "failures > 5%"]

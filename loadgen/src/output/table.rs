@@ -21,6 +21,11 @@ pub fn render(result: &SlotResult) -> String {
         let _ = writeln!(text, "{label:<15}{value}");
     };
     let is_websocket = result.protocol == Protocol::WebSocket;
+    if result.whole.completed == 0 && result.whole.unfinished == 0 {
+        let sample = result.whole.seen.failure_samples.iter().next();
+        let why = sample.map_or(String::new(), |sample| format!(": {sample}"));
+        line("FAILED", &format!("no valid response{why}"));
+    }
     line("Target", &result.target);
     line(
         "Throughput",
