@@ -12,7 +12,9 @@ from validity.broken import readings_with
 from webdyno.comparison import decide, judge
 from webdyno.comparison.judgement import ratios_so_far
 from webdyno.comparison.runs import compare_runs
-from webdyno.core.judgement import Judgement, Verdict
+from webdyno.comparison.sentences import known_and_needed
+from webdyno.core.base import Interval
+from webdyno.core.judgement import Because, Judgement, Verdict
 from webdyno.core.measure import Measure
 from webdyno.core.metrics import METRICS
 from webdyno.core.readings import ServerStatus
@@ -273,3 +275,23 @@ def test_why_it_ended_and_what_was_counted_next_to_is_reported() -> None:
         ("apache", 0.05, {"cache": 0.75}),
     ]
     assert judge(PointData.of(run.head, [stop, *records])).stopped_because is None
+
+
+@pytest.mark.parametrize("because", ["exact-test", "near-threshold"])
+def test_why_it_is_open_is_said_where_the_interval_excludes_1(because: Because) -> None:
+    run = simulated_run({"nginx": SimulatedVariant(), "caddy": SimulatedVariant()}, rounds=6)
+    first, *_ = judge(run.data).comparisons
+    beyond = first.replace(
+        verdict=Verdict.INCONCLUSIVE,
+        because=because,
+        why="The reason. Robust: no.",
+        ratio=Interval(low=1.01, estimate=1.04, high=1.07),
+        worst_case=None,
+        rules_out=None,
+        more_rounds=2,
+        more_minutes=1.0,
+    )
+    do = ("Do", "About 2 more rounds (1 minute) should decide.")
+    assert [*known_and_needed(beyond)] == [("Why", "The reason."), do]
+    around = beyond.replace(ratio=Interval(low=0.99, estimate=1.04, high=1.07))
+    assert [*known_and_needed(around)] == [do]

@@ -31,6 +31,8 @@ MOST_MINUTES = 60.0
 """So long it may take to decide, for anybody to be asked to."""
 CORE_DIGITS = 3
 """Of what servers cost, in a sentence; the table has their interval."""
+BEYOND_1 = {"exact-test", "near-threshold"}
+"""Why a comparison can be open whose CI excludes 1."""
 OF_SPEED = {"throughput", "latency"}
 """Kinds of metrics on which who is better is faster; less memory isn't faster."""
 
@@ -248,8 +250,22 @@ def known_and_needed(comparison: Comparison) -> Iterator[tuple[str, str]]:
         return
     if comparison.rules_out:
         yield "Known", as_sentence(comparison.rules_out)
-    if not comparison.is_beyond_client:
-        yield from ((label, as_sentence(said)) for label, said in _what_is_needed(comparison))
+    if comparison.is_beyond_client:
+        return
+    why = _why_open_beyond_1(comparison)
+    if why:
+        yield "Why", why
+    for label, said in _what_is_needed(comparison):
+        if not (why and label == "Why"):
+            yield label, as_sentence(said)
+
+
+def _why_open_beyond_1(comparison: Comparison) -> str:
+    """Return why there is no verdict where the CI that is shown excludes 1; else nothing."""
+    shown = comparison.decisive
+    if comparison.because not in BEYOND_1 or not shown or shown.low <= 1 <= shown.high:
+        return ""
+    return comparison.why.partition(" Robust: ")[0]
 
 
 def what_may_be(comparison: Comparison) -> str:
