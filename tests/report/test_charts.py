@@ -262,7 +262,7 @@ def test_bars_begin_at_zero_and_show_the_figures_of_the_table() -> None:
     assert throughput.heading == "Throughput, req/s (more is better)"
     assert cpu.heading == "CPU per request (less is better)"
     assert point.deciding
-    rows = bar_rows(point.deciding)
+    rows = bar_rows(point, point.deciding)
     assert [row["variant"] for row in rows] == ["nginx", "apache-event"]
     assert all(row["zero"] == 0 < row["low"] < row["value"] < row["high"] for row in rows)
     assert all(f">{row['shown']}<" in throughput.svg for row in rows)

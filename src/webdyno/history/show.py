@@ -151,15 +151,19 @@ def history_figures(history: Sequence[PastGate], curves: Sequence[Curve]) -> lis
             title=endpoint,
             caption="A dot: a gate's ratio to the baseline, with the bounds that its answer rests "
             "on. A line: the level, with its 95% CI. A dashed line: another machine.",
-            panels=tuple(
-                _panel(f"history-{number}-{curve.metric}", history, curve)
-                for curve in curves
-                if curve.endpoint == endpoint
-            ),
+            panels=tuple(_panels(f"history-{number}", history, endpoint, curves)),
             by_variant=False,
         )
         for number, endpoint in enumerate(endpoints)
     ]
+
+
+def _panels(
+    name: str, history: Sequence[PastGate], endpoint: str, curves: Sequence[Curve]
+) -> Iterator[Panel]:
+    here = [curve for curve in curves if curve.endpoint == endpoint]
+    for curve in here:
+        yield _panel(f"{name}-{curve.metric}", history, curve, is_half=len(here) > 1)
 
 
 def gate_rows(history: Sequence[PastGate], curve: Curve) -> Rows:
@@ -201,7 +205,7 @@ def change_tone(curve: Curve, level: Plateau) -> Verdict:
     return Verdict.FASTER if better else Verdict.SLOWER
 
 
-def _panel(name: str, history: Sequence[PastGate], curve: Curve) -> Panel:
+def _panel(name: str, history: Sequence[PastGate], curve: Curve, *, is_half: bool) -> Panel:
     label = metric_label(METRICS[curve.metric].metric)
     machines = [(gate.machine.identity, gate.machine.cpu_model) for gate in history]
     moves = [
@@ -219,14 +223,14 @@ def _panel(name: str, history: Sequence[PastGate], curve: Curve) -> Panel:
         _chart(gate_rows(history, curve), level_rows(curve), moves),
         heading=label,
         height=PANEL_PX,
-        is_half=True,
+        is_half=is_half,
     )
 
 
 def _chart(gates: Rows, levels: Rows, moves: Rows) -> Layers:
     def across(field: str) -> alt.X:
         axis = alt.Axis(grid=False, format="d", tickMinStep=1)
-        return alt.X(f"{field}:Q", title="Gate", axis=axis).scale(nice=False)
+        return alt.X(f"{field}:Q", title="Gate", axis=axis).scale(nice=False, zero=False)
 
     def up(field: str) -> alt.Y:
         axis = alt.Axis(labelExpr=FACTOR, tickCount=5)

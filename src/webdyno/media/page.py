@@ -16,7 +16,9 @@ from webdyno.core.text import make_printable, printable
 from webdyno.media.document import Block, Counts, Document, Headlines, Section
 from webdyno.media.drawing import DARK, FONT, LIGHT, Mark, marks
 
-CODE = re.compile(r"`(?P<command>[^`]*)`|(?<![\w-])(?P<flag>--[a-z][\w-]*(?: [\w.]+=[\w.]*\w)?)")
+CODE = re.compile(
+    r"`(?P<command>[^`]*)`|(?<![\w-])(?P<flag>--[a-z][\w-]*(?: [\w.]+=[\w.]*\w)?|-c \d+)"
+)
 NARROW_SPACE = "\u202f"
 MOST_ROWS = 60
 """In a notebook."""

@@ -18,7 +18,7 @@ from webdyno.media.drawing import (
     variant_encodings,
 )
 from webdyno.report.show import MetricTable, PointView, Row
-from webdyno.report.tables import value_words
+from webdyno.report.tables import least_sign, value_words
 from webdyno.report.words import metric_title, value_and_interval
 
 ROW_PX, LABEL_PX, BAR_PX, END_PX = 44, 9, 20, 36
@@ -36,7 +36,7 @@ def bar_figure(point: PointView) -> Figure | None:
     """
     if point.deciding and point.deciding.has_ranks:
         return None
-    drawn = [table for table in _drawn(point) if len(bar_rows(table)) > 1]
+    drawn = [table for table in _drawn(point) if len(bar_rows(point, table)) > 1]
     panels = tuple(bar_panel(point, table, is_half=len(drawn) > 1) for table in drawn)
     if not panels:
         return None
@@ -60,7 +60,7 @@ def _drawn(point: PointView) -> list[MetricTable]:
 
 def bar_panel(point: PointView, table: MetricTable, *, is_half: bool) -> Panel:
     """Draw one metric; the variants are in the order of the table."""
-    metric, rows = table.metric, bar_rows(table)
+    metric, rows = table.metric, bar_rows(point, table)
     heading = (
         f"{metric_title(metric)} ({'more' if metric.better == 'higher' else 'less'} is better)"
     )
@@ -77,18 +77,19 @@ def bar_panel(point: PointView, table: MetricTable, *, is_half: bool) -> Panel:
     )
 
 
-def bar_rows(table: MetricTable) -> Rows:
+def bar_rows(point: PointView, table: MetricTable) -> Rows:
     """Return a row for each variant with a value that may be shown."""
     known = [row for row in table.rows if row.value and row.value.by_round and not _invalid(row)]
-    return [_bar(table, row, number * ROW_PX) for number, row in enumerate(known)]
+    return [_bar(point, table, row, number * ROW_PX) for number, row in enumerate(known)]
 
 
 def _invalid(row: Row) -> bool:
     return row.comparison is not None and row.comparison.verdict is Verdict.INVALID
 
 
-def _bar(table: MetricTable, row: Row, top_px: int) -> dict[str, Any]:
-    shown, (_, around) = value_words(table.metric, row.value), value_and_interval(row.value)
+def _bar(point: PointView, table: MetricTable, row: Row, top_px: int) -> dict[str, Any]:
+    shown = least_sign(point, table, row) + value_words(table.metric, row.value)
+    _, around = value_and_interval(row.value)
     assert row.value is not None  # noqa: S101 (only these are drawn)
     interval = row.value.interval
     value = interval.estimate if interval else row.value.by_round[0]

@@ -238,7 +238,7 @@ def lines_unsaid(view: RunView, warning: doc.Callout) -> list[str]:
 def _is_in(said: str, line: str) -> bool:
     """Whether a line was said, with or without whom it is about before it."""
     _, _, what = line.partition(": ")
-    return line in said or bool(what and what in said)
+    return line.removeprefix("variant ") in said or bool(what and what in said)
 
 
 def deciding_section(view: RunView) -> doc.Section:

@@ -54,10 +54,17 @@ def card(view: RunView) -> Facts:
         facts += [("What it means", said) for said in in_practice(only)]
         facts += [("Confidence", said) for said in confidence(only)]
         facts += alone(only)
-    facts.append(("What it holds for", scope_of(view)))
+    facts.append(("What it holds for" if _holds(view) else "What was measured", scope_of(view)))
     if only:
         facts += [("Not certain", said) for said in not_certain(only)]
     return facts
+
+
+def _holds(view: RunView) -> bool:
+    """Whether any answer says something, if only that it is open."""
+    answers = [view.whole.headline] if view.whole else view.answers
+    nothing = {Verdict.INVALID, Verdict.INCOMPLETE}
+    return not answers or any(answer.tone not in nothing for answer in answers)
 
 
 def tiles(view: RunView) -> list[Tile]:

@@ -30,7 +30,7 @@ from webdyno.media.document import Facts, Headline
 from webdyno.report.brief import NOISE_RULES, is_invalid
 from webdyno.report.point_facts import taken_by_others
 from webdyno.report.show import PointView, RunView, first
-from webdyno.report.words import SIGNS, as_headline, sure_ratio
+from webdyno.report.words import SIGNS, as_headline, kind_words, sure_ratio
 from webdyno.validity import SHORT_RUN
 
 MOST_HEADLINES = 2
@@ -101,7 +101,7 @@ def _invalid(comparison: Comparison, point: PointView) -> Iterator[Headline]:
         why, fix = _of_all(warnings), as_called(warnings[0].fix)
     valid = surest_work(comparison, point.judgement.comparisons)
     invalid = [
-        METRICS[each.metric].kind
+        METRICS[each.metric]
         for each in point.judgement.comparisons
         if each.verdict is Verdict.INVALID and (each.a, each.b) == (comparison.a, comparison.b)
     ]
@@ -109,7 +109,7 @@ def _invalid(comparison: Comparison, point: PointView) -> Iterator[Headline]:
         METRICS[each.metric].in_brief and each.ratio and each.verdict is not Verdict.INVALID
         for each in point.judgement.comparisons
     )
-    about = f" for {text.listed(dict.fromkeys(invalid))}" if is_partial else ""
+    about = f" for {text.listed(kind_words(invalid))}" if is_partial else ""
     title = f"{SIGNS[Verdict.INVALID]} INVALID{about}"
     yield Headline(Verdict.INVALID, title, why, facts=(("Do", fix),) if fix else ())
     if valid:

@@ -15,7 +15,7 @@ from webdyno.core.judgement import Comparison, Verdict
 from webdyno.media.document import Figure, Panel
 from webdyno.media.drawing import TOOLTIP, Layers, Rows, css_variable, panel, values
 from webdyno.report.show import MetricTable
-from webdyno.report.tables import confidence_words
+from webdyno.report.tables import ci_heading
 from webdyno.report.words import SIGNS, ratio_and_interval, sure_ratio, worst_case_words
 
 TONES = {
@@ -53,7 +53,7 @@ def ratio_figure(table: MetricTable) -> Figure | None:
     return Figure(
         name="ratios",
         title="",
-        caption=f"Dot and bar: the ratio with its {confidence_words([table])} CI. Small dots: the "
+        caption=f"Dot and bar: the ratio with its {ci_heading(table)}. Small dots: the "
         f"rounds.{arrow}",
         note=f"{band_words(each.delta for each in compared)} A CI inside it means equivalent; "
         f"one clear of 1 shows a difference; any other is inconclusive.{reach}",
@@ -87,12 +87,13 @@ def ratio_row(comparison: Comparison) -> dict[str, Any]:
     ratio, (_, interval) = sure_ratio(comparison), ratio_and_interval(comparison)
     decisive, wide = comparison.decisive or comparison.ratio, worst_case_words(comparison)
     bounds = f", worst case {wide}" if wide else ""
-    label, verdict = f"{comparison.a} ÷ {comparison.b}", comparison.verdict
+    subject, verdict = f"{comparison.a} ÷ {comparison.b}", comparison.verdict
     came_out = f"{SIGNS[verdict]} {verdict_word(verdict, comparison.metric)}"
     return {
-        "label": label,
+        "label": comparison.a,
+        "subject": subject,
         "result": came_out if verdict is Verdict.INVALID else f"{ratio}  {came_out}",
-        "told": f"{label}: {ratio} ({interval}{bounds}), {verdict}",
+        "told": f"{subject}: {ratio} ({interval}{bounds}), {verdict}",
         "tone": str(verdict),
         "ratio": comparison.ratio.estimate,
         "low": comparison.ratio.low,
@@ -138,7 +139,7 @@ def _chart(rows: Rows, against: str, height_px: int) -> Layers:
             "ratio": ratio,
             "rounds_px": row["rounds_px"],
             "tone": row["tone"],
-            "told": f"{row['label']}, round {number}: {text.significant(ratio, 3)}{text.TIMES}",
+            "told": f"{row['subject']}, round {number}: {text.significant(ratio, 3)}{text.TIMES}",
         }
         for row in rows
         for number, ratio in row["rounds"]

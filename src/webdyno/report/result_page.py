@@ -52,7 +52,7 @@ from webdyno.report.show import PointView, RunView
 from webdyno.report.tables import ALL_SLOTS, by_variant_table, latency_table, metrics_table
 from webdyno.report.time_spent import time_sections, waiting_section
 from webdyno.report.words import metric_label, verdict_cell
-from webdyno.validity import used_s
+from webdyno.validity import SHORT_RUN, used_s
 
 NO_WARNINGS = (
     "none: every response was valid, and neither client nor machine interfered as far as the rules "
@@ -144,7 +144,7 @@ def _sections(folder: Path, view: RunView) -> Iterator[doc.Block]:
 def _is_said_elsewhere(view: RunView, warning: doc.Callout) -> bool:
     """Whether headline, card and the line about noise say what a reader needs of it."""
     is_noise = warning.name in NOISE_RULES and warning.tone is not Verdict.INVALID
-    return is_noise or not lines_unsaid(view, warning)
+    return is_noise or warning.name == SHORT_RUN or not lines_unsaid(view, warning)
 
 
 def _details(folder: Path, view: RunView, figures: Sequence[doc.Figure]) -> Iterator[doc.Section]:

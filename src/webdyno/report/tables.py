@@ -15,6 +15,7 @@ from webdyno.report.show import MetricTable, PointView, Row
 from webdyno.report.words import (
     MICROSECONDS,
     bias_sentences,
+    kind_words,
     metric_title,
     ratio_and_interval,
     side_word,
@@ -114,7 +115,8 @@ def _columns_of_variants(
     for table in tables:
         name = Cell(metric_title(table.metric), strong=table is point.deciding)
         values = (
-            _bound(point, table, row) + value_words(table.metric, row.value) for row in table.rows
+            least_sign(point, table, row) + value_words(table.metric, row.value)
+            for row in table.rows
         )
         ratio = (
             _ratio_cells(table.rows[0].comparison, decides=table is point.deciding)
@@ -143,8 +145,8 @@ def _not_valid(point: PointView, shown: Sequence[MetricTable]) -> str:
         for each in point.judgement.comparisons
         if each.verdict is Verdict.INVALID
     ]
-    kinds = (rule.kind for rule in invalid if rule.in_brief and rule.name not in names)
-    return text.upper_first(", ".join(dict.fromkeys(kinds)))
+    lacking = (rule for rule in invalid if rule.in_brief and rule.name not in names)
+    return text.upper_first(", ".join(kind_words(lacking)))
 
 
 def _rows_of_variants(
@@ -173,7 +175,7 @@ def _rows_of_variants(
             [
                 *([row.rank] if deciding.has_ranks else []),
                 row.variant,
-                _bound(point, deciding, row) + value,
+                least_sign(point, deciding, row) + value,
                 *_ratio_cells(row.comparison, decides=True, divisor="first" if row.rank else ""),
                 *(
                     value_words(table.metric, known.get(row.variant))
@@ -185,7 +187,7 @@ def _rows_of_variants(
     return Table(columns, [RowGroup(rows)], style="brief", is_sortable=True)
 
 
-def _bound(point: PointView, table: MetricTable, row: Row) -> str:
+def least_sign(point: PointView, table: MetricTable, row: Row) -> str:
     """Mark what may be more than was found."""
     bounds = [name for show in point.shows for name in show.lower_bounds(point.judgement)]
     decides = table.metric.name == point.data.measure.decide_on

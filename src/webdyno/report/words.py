@@ -1,6 +1,6 @@
 """Words and signs for verdicts, metrics and figures, and for how far these can be off."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from statistics import median
 
 from webdyno.comparison.sentences import (
@@ -18,7 +18,7 @@ from webdyno.core.judgement import (
     VariantValue,
     Verdict,
 )
-from webdyno.core.metrics import METRICS
+from webdyno.core.metrics import METRICS, MetricRule
 from webdyno.core.sweep import Change
 from webdyno.media.document import Cell, Counts, Headline
 
@@ -120,6 +120,11 @@ def _middle(ends: Sequence[float | None]) -> float | None:
     """Return the median; None where most rounds can't say that end."""
     known = [end for end in ends if end is not None]
     return median(known) if 2 * len(known) > len(ends) else None
+
+
+def kind_words(rules: Iterable[MetricRule]) -> list[str]:
+    """Return what metrics are about, each once: `throughput`, `CPU per request`, `latency`."""
+    return list(dict.fromkeys(rule.short if rule.kind == "work" else rule.kind for rule in rules))
 
 
 def side_word(comparison: Comparison | Change) -> str:

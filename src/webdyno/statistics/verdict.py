@@ -114,7 +114,8 @@ def answer(ratio: Estimate | None, p: float, rounds: int, rule: VerdictRule) -> 
         return Ruling(
             Verdict.INCONCLUSIVE,
             "few-rounds",
-            f"A verdict needs at least {rule.fewest_rounds} rounds; there are {rounds}.",
+            f"A verdict needs at least {rule.fewest_rounds} rounds; there "
+            f"{'is' if rounds == 1 else 'are'} {rounds}.",
             rule.fewest_rounds - rounds,
         )
     verdict = by_interval(ratio, rule.limit, rule.better)

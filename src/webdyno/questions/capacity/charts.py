@@ -55,7 +55,14 @@ def capacity_figure(point: PointView) -> Figure | None:
             chart = _capacity_chart(point.variants, rows, spans, objective)
             heading = objective.text if several else ""
             panels.append(
-                panel(f"capacity-{number}", about, chart, heading=heading, is_half=several)
+                panel(
+                    f"capacity-{number}",
+                    about,
+                    chart,
+                    heading=heading,
+                    is_half=several,
+                    fits_all=True,
+                )
             )
     if not panels:
         return None
@@ -160,7 +167,7 @@ def overload_figure(point: PointView) -> Figure | None:
     base = alt.Chart(values(rows)).encode(
         x=alt.X("offered:Q", title="Offered load, % of the capacity")
         .scale(zero=False, nice=True)
-        .axis(labelExpr=GROUPED, grid=False),
+        .axis(labelExpr=GROUPED, grid=False, values=sorted({row["offered"] for row in rows})),
         y=alt.Y("goodput:Q", title="Goodput, % of the capacity").axis(labelExpr=GROUPED),
         color=color,
     )

@@ -93,8 +93,8 @@ class GateWhole:
     def sections(self, folder: Path, view: RunView) -> Iterator[doc.Block]:
         """Yield the claims, what grew, and the profile rounds' pages, those that are there."""
         yield doc.Section("Checks", list(self.blocks()))
-        if grown := [(growth.endpoint, growth_line(growth)) for growth in self.gate.grew]:
-            yield doc.Section("What grew", [doc.FactList(grown)])
+        if grown := [doc.Paragraph(growth_line(growth)) for growth in self.gate.grew]:
+            yield doc.Section("What grew", grown)
         yield from growth_tables(self.gate.grew)
         links = []
         for point in view.points:

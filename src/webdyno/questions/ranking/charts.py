@@ -48,7 +48,7 @@ def ranking_figure(point: PointView) -> Figure | None:
             "cpu": cpu.get(table_row.variant, ""),
             "told": f"{table_row.rank}: {row['told']}",
         }
-        for row in bar_rows(table)
+        for row in bar_rows(point, table)
         for table_row in table.rows
         if table_row.variant == row["variant"]
     ]
