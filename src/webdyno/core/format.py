@@ -92,7 +92,7 @@ def quantity_bounds(interval: Interval) -> str:
 
 
 def ratio(interval: Interval) -> str:
-    """Return the estimate of a ratio, to two places at least: `1.92`."""
+    """Return the estimate of a ratio, to three digits at least: `1.92`, `21.5`."""
     return number(interval.estimate, _ratio_decimals(interval))
 
 
@@ -158,7 +158,8 @@ def _ratio_ends(interval: Interval) -> tuple[str, str]:
 
 
 def _ratio_decimals(interval: Interval) -> int:
-    return max(_decimals(interval, MOST_RATIO_DECIMALS), 2)
+    digits = max(2 - _magnitude(interval.estimate), -_magnitude(interval.low), 0)
+    return max(_decimals(interval, MOST_RATIO_DECIMALS), min(digits, 2))
 
 
 def _decimals(interval: Interval, most: int | None = None) -> int:

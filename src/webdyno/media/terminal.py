@@ -40,6 +40,8 @@ NARROWEST_TERMS = 7
 """Columns of facts' terms at least, so that lists of them line up."""
 LONGEST_HEADING = 18
 """Columns of a heading above figures that is broken where there is too little room."""
+BROKEN_HEADING = 12
+"""Columns of its longest word from which on that is broken as well."""
 FEWEST_OF_WORDS = 9
 """Columns that are left to words before figures, however little room there is."""
 
@@ -248,6 +250,7 @@ def _two_lines_a_row(table: doc.Table, width: int) -> Iterator[RenderableType]:
             said = (
                 f"{column.heading}: {figure.text}"
                 for column, figure in zip(table.columns[1:-1], figures, strict=True)
+                if figure.text
             )
             yield _inside([wrap_text(f"{name.text}: {last.text}", width - INDENT)])
             yield _inside([_inside([wrap_text("; ".join(said), width - 2 * INDENT)])])
@@ -279,7 +282,10 @@ def _style(cell: doc.Cell) -> str:
 
 
 def _fitting(columns: Sequence[_Drawn], width: int) -> list[int]:
-    """Return the columns' widths; where that is too much heads are folded, then names broken."""
+    """Return the columns' widths; where that is too much heads are folded, then names broken.
+
+    Of heads long names first, as a URL's, before the names of rows.
+    """
     widths = [column.width() for column in columns]
     if _together(widths) > width:
         widths = [column.width(folded=True) for column in columns]
@@ -293,12 +299,24 @@ def _fitting(columns: Sequence[_Drawn], width: int) -> list[int]:
             else wide
             for column, wide in zip(columns, widths, strict=True)
         ]
+    headings = [place for place, column in enumerate(columns) if column.column.is_figures]
+    while _together(widths) > width:
+        wide = [place for place in headings if widths[place] > _narrowest(columns[place])]
+        if not wide:
+            break
+        widths[max(wide, key=lambda place: widths[place])] -= 1
     while _together(widths) > width and words:
         widest = max(words, key=lambda place: widths[place])
         if widths[widest] <= FEWEST_OF_WORDS:
             break
         widths[widest] -= 1
     return widths
+
+
+def _narrowest(column: _Drawn) -> int:
+    """Return what a column of figures needs for these and for the words of its heading."""
+    words = (min(cell_len(word), BROKEN_HEADING) for word in column.heading.plain.split())
+    return max(0, *words, *(cell.cell_len for cell in column.cells))
 
 
 def _together(widths: Sequence[int]) -> int:

@@ -41,7 +41,7 @@ NOISE_RULES = {"other-work", "steal", "client-cpu-starved", "client-stalled", "e
 """Warnings about what others did on the machine."""
 FURTHER = re.compile(r"; |, seen in ")
 """Where a warning goes on with what is said elsewhere, or with details."""
-CLAUSE_ENDS = (": ", "; ", ", so ", ", in ", ", but ", ", more than ")
+CLAUSE_ENDS = (": ", "; ", ", so ", ", in ", ", but ", ", with ", ", more than ")
 VARIANT = re.compile(r"\Avariant (.+?): ")
 """How a warning begins that is about one."""
 MOST_DIFFERENCES = 8
