@@ -54,6 +54,22 @@ def test_a_ratio_has_at_least_two_places_and_the_same_ones_everywhere() -> None:
     assert (text.ratio(narrow), text.times(narrow)) == ("0.998", "0.998×")
 
 
+@pytest.mark.parametrize(
+    ("ends", "said"),
+    [
+        ((21.03, 21.47, 21.92), ("21.5×", "21.0–21.9")),
+        ((553.3, 959.4, 1672.1), ("959×", "553–1,672")),
+        ((0.4, 12.0, 40.0), ("12.0×", "0.4–40.0")),
+    ],
+)
+def test_a_large_ratio_has_three_digits(
+    ends: tuple[float, float, float], said: tuple[str, str]
+) -> None:
+    low, estimate, high = ends
+    interval = Interval(low=low, estimate=estimate, high=high)
+    assert (text.times(interval), text.ratio_bounds(interval)) == said
+
+
 def test_a_small_estimate_is_not_rounded_out_of_its_interval() -> None:
     rare = Interval(low=0.0052, estimate=0.0078, high=0.104)
     assert (text.quantity(rare), text.quantity_bounds(rare)) == ("0.008", "0.005–0.104")

@@ -12,6 +12,7 @@ from builders import SimulatedRun
 from report import comparisons, questions, runs, sweeps
 from report.approved import assert_as_approved
 from report.in_terminal import in_terminal
+from webdyno.media import document as doc
 from webdyno.report.brief import in_full
 
 PAGE = Path("/runs/2026-03-14-static-hello/report.html")
@@ -115,6 +116,16 @@ def test_every_point_is_in_one_table() -> None:
 def test_colours_only_on_a_terminal() -> None:
     assert "\x1b[" in printed(comparisons.decided(), terminal=True)
     assert "\x1b[" not in printed(comparisons.decided())
+
+
+def test_long_names_above_figures_give_way_before_those_of_rows() -> None:
+    urls = [f"url:http://127.0.0.1:{port}" for port in (33775, 42437)]
+    columns: dict[str, doc.Kind] = {"metric": "name", **dict.fromkeys(urls, "value")}
+    columns |= {"ratio": "ratio", "95% CI": "range", "verdict": "verdict"}
+    row: list[doc.Cell | str] = ["Throughput, req/s", "5,200", "4,500", "0.94×", "0.57–1.55"]
+    table = doc.simple_table(columns, [[*row, "? inconclusive"]])
+    reported = in_terminal(doc.Document("", "", [table]), 80)
+    assert re.search(r"^Throughput, req/s .*\? inconclusive *$", reported, re.MULTILINE)
 
 
 def test_markup_in_names_is_text() -> None:
