@@ -54,7 +54,7 @@ def card(view: RunView) -> Facts:
         facts += [("What it means", said) for said in in_practice(only)]
         facts += [("Confidence", said) for said in confidence(only)]
         facts += alone(only)
-    facts.append(("What it holds for" if _holds(view) else "What was measured", scope_of(view)))
+    facts.append(("What it holds for" if _holds(view) else "What was asked", scope_of(view)))
     if only:
         facts += [("Not certain", said) for said in not_certain(only)]
     return facts
