@@ -143,7 +143,7 @@ def _demand_catalogue(folder: Path, place: str) -> None:
         )
     with opened(folder) as end:
         others = end.others
-    if not (others or end.is_closed):
+    if not others:
         below = everything_below(folder)
         others = next((part for part in below if is_others_to_change(part, groups=False)), None)
     if others:

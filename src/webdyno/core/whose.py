@@ -95,13 +95,6 @@ def _lets_others_in(process: Path) -> bool:
     return False
 
 
-def _keeps_out(folder: int) -> bool:
-    """Whether nobody else gets into a folder, nor so to anything in it, whatever its rights."""
-    status = os.fstat(folder)
-    by_group = status.st_mode & stat.S_IXGRP and (_has_others(status.st_gid) or _has_list(folder))
-    return not (status.st_mode & stat.S_IXOTH or by_group)
-
-
 def _has_list(part: int) -> bool:
     with suppress(OSError):  # a file system without such
         return ACCESS_LIST in os.listxattr(f"/proc/self/fd/{part}")
@@ -128,8 +121,6 @@ class Opened(NamedTuple):
     """Of O_PATH: it is read by its name in /proc/self/fd."""
     others: Path | None
     """What somebody else may change or exchange, of the way there or at its end; the first such."""
-    is_closed: bool
-    """Whether it is, or lies in, a folder of ours that others don't get into."""
 
 
 @contextmanager
@@ -139,20 +130,14 @@ def opened(path: Path) -> Iterator[Opened]:
     Raise OSError where it isn't there: whose it will be, nobody knows.
     """
     others: list[Path] = []
-    closed = False
 
     def look(part: int, place: Path) -> None:
-        nonlocal closed
-        status = os.fstat(part)
-        closed = closed and place.name != ".." and place.parent != Path("/")
-        ours = status.st_uid in trusted_users()
-        if not ours or (not closed and _is_others(part, groups=False)):
+        if _is_others(part, groups=False):
             others.append(place)
-        closed = closed or (ours and stat.S_ISDIR(status.st_mode) and _keeps_out(part))
 
     descriptor = followed(path, look)
     try:
-        yield Opened(descriptor, next(iter(others), None), closed)
+        yield Opened(descriptor, next(iter(others), None))
     finally:
         os.close(descriptor)
 

@@ -114,3 +114,19 @@ def test_a_colon_hides_no_folder_of_this_machine(folder: Path, volume: str) -> N
     for within in (None, folder):
         with pytest.raises(UserError, match="have no colon"):
             compose_services([folder / "compose.yaml"], "", "here", print, within)
+
+
+@pytest.mark.parametrize(
+    ("key", "kinds"),
+    [("volumes: ['./c:/d']", ""), ("secrets: [s]", "secrets: {s: {file: ./c/s}}\n")],
+)
+def test_a_folder_with_a_colon_is_mounted_nowhere(folder: Path, key: str, kinds: str) -> None:
+    """Engines would take what stands before the colon, which is a link to any folder."""
+    (inside := folder / "a:/b/c").mkdir(parents=True)
+    (inside / "s").touch()
+    (folder / "a").symlink_to("/")
+    file = folder / "a:/b/compose.yaml"
+    file.write_text(f"services: {{web: {{image: x, {key}}}}}\n{kinds}")
+    for within in (None, folder):
+        with pytest.raises(UserError, match=r"/a:/b/c.* has a colon, by which engines end a path"):
+            compose_services([file], "", "here", print, within)

@@ -94,11 +94,18 @@ def volume_of(volume: object, folder: Path, where: str) -> str:
     """Return a volume as engines take it; named ones are new, and empty, with each start."""
     text = _volume_text(volume)
     source, colon, rest = text.partition(":")
-    if not colon or not source.startswith((".", "~", "/")):
+    if not colon or NAME.fullmatch(source):
         return text
     path = (folder / Path(source).expanduser()).resolve()
     if not source.startswith("/") and not path.exists():
         raise UserError(f"{where}.volumes: there is no {path}")
+    return _mounted(path, rest, f"{where}.volumes")
+
+
+def _mounted(path: Path, rest: str, where: str) -> str:
+    """Return a path and where it is mounted, for an engine, to which a colon ends the path."""
+    if ":" in str(path):
+        raise UserError(f"{where}: {path} has a colon, by which engines end a path: rename it")
     return f"{path}:{rest}"
 
 
@@ -114,7 +121,8 @@ def mounts_of_files(keys: Mapping[str, Any], project: ComposeProject, where: str
                     f"{where}.{kind}: {name} is no file that is there; give it one, as in "
                     f"{kind}: {{{name}: {{file: ./{name}.txt}}}}"
                 )
-            yield f"{path}:{target if target.startswith('/') else folder + target}"
+            there = target if target.startswith("/") else folder + target
+            yield _mounted(path, there, f"{where}.{kind}")
 
 
 def _definition(entry: object, kind: str, project: ComposeProject) -> tuple[str, str]:
