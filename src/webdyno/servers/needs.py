@@ -23,6 +23,7 @@ from webdyno.core.files import checked_files, digest_of, writing
 from webdyno.core.format import duration, last_lines
 from webdyno.core.service import BuildSteps, Need, Service
 from webdyno.core.stack import Site, Stack
+from webdyno.core.text import ACCOUNT
 from webdyno.host.children import run_program
 from webdyno.host.copies import let_everybody_read, take_back
 from webdyno.host.machine import allowed_cpus
@@ -64,10 +65,6 @@ REGISTRIES = (
     *("NPM_CONFIG_REGISTRY", "GOPROXY", "GOSUMDB", "GONOSUMDB"),
 )
 """Variables that say how this machine reaches registries, in capitals; so do small letters."""
-
-
-ACCOUNT = re.compile(r"(?<=//)[^/\s]*@")
-"""In an address."""
 
 
 def needs_of(role: Role) -> dict[str, Need]:

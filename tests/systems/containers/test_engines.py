@@ -11,6 +11,7 @@ from webdyno.core.errors import OperationError, UserError
 from webdyno.systems.containers import choice
 from webdyno.systems.containers.docker import Docker, NoDockerError, docker
 from webdyno.systems.containers.engine import Build, Container, Image, image_of
+from webdyno.systems.containers.podman import Podman
 from webdyno.systems.target import OwnKeys, TargetSpec
 
 WORKS = {"ServerVersion": "28.2", "CPUSet": True, "CgroupDriver": "systemd"}
@@ -127,6 +128,40 @@ def test_a_build_has_the_values_of_its_arguments_in_its_environment(client: Path
     assert value == "s3cret"
     assert "--build-arg=TOKEN" in words
     assert "s3cret" not in words
+
+
+@pytest.mark.parametrize("is_revision", [False, True])
+def test_a_revision_s_build_gets_no_account_at_proxies(
+    client: Path, monkeypatch: pytest.MonkeyPatch, *, is_revision: bool
+) -> None:
+    for name in ("HTTP_PROXY", "http_proxy", "https_proxy", "ALL_PROXY", "FTP_PROXY", "no_proxy"):
+        monkeypatch.delenv(name, raising=False)
+    monkeypatch.setenv("HTTPS_PROXY", "http://me:pa55@proxy:3128")
+    monkeypatch.setenv("NO_PROXY", "localhost")
+    (client / "docker").write_text('#!/bin/sh\necho "$*" >seen; exit 1\n')
+    (client / "docker").chmod(0o755)
+    build = Build(client / "Dockerfile", client, is_revision=is_revision)
+    engine = Docker(SOCKET, "28", takes_groups=False)
+    for options in ((), ("--http-proxy=false",)):  # of Podman
+        monkeypatch.setattr(Docker, "without_proxies", options)
+        with pytest.raises(OperationError, match="building web failed with exit code 1"):
+            engine.build("web", build, lambda _: None)
+        words = (client / "seen").read_text().split()
+        given = {*options, "--build-arg=HTTPS_PROXY=http://proxy:3128"}
+        assert (given <= {*words}) is is_revision
+        assert "pa55" not in " ".join(words)
+    assert Podman.without_proxies == ("--http-proxy=false",)
+
+
+@pytest.mark.parametrize("named", ["Containerfile.in", ".in", "Containerfile"])
+def test_no_file_is_built_by_that_a_preprocessor_reads(client: Path, named: str) -> None:
+    """As root, on this machine, whose files it may include."""
+    (client / "rules.in").write_text('#include "/etc/shadow"')
+    if named == "Containerfile":
+        (client / named).symlink_to("rules.in")
+    build = Build(client / named, client)
+    with pytest.raises(UserError, match="can include any file of this machine: rename it"):
+        Docker(SOCKET, "28", takes_groups=False).build("web", build, lambda _: None)
 
 
 def test_how_docker_is_to_start_containers() -> None:

@@ -260,7 +260,7 @@ def _build(keys: object, project: ComposeProject) -> Build:
     if "target" in form:
         options.append(f"--target={form['target']}")
     file = context / str(form.get("dockerfile", "Dockerfile"))
-    return Build(file, context, tuple(options), hidden)
+    return Build(file, context, tuple(options), hidden, project.within is not None)
 
 
 def _environment(keys: Mapping[str, Any], project: ComposeProject, where: str) -> dict[str, str]:

@@ -18,9 +18,10 @@ from pathlib import Path
 from subprocess import CompletedProcess
 from typing import Any, ClassVar
 
-from webdyno.core.errors import OperationError
+from webdyno.core.errors import OperationError, UserError
 from webdyno.core.format import duration, last_lines
 from webdyno.core.service import Need
+from webdyno.core.text import ACCOUNT
 from webdyno.host.children import run_program
 from webdyno.host.machine import allowed_cpus
 from webdyno.host.this_machine import Testbed
@@ -57,6 +58,8 @@ class Build:
     options: Sequence[str] = ()
     variables: Mapping[str, str] = field(default_factory=dict)
     """Values of arguments that the options name: everybody can read a command line."""
+    is_revision: bool = False
+    """Whether a revision's author wrote the file."""
 
 
 @dataclass(frozen=True)
@@ -94,6 +97,10 @@ class StartFiles:
     """Keys that say how it is watched and ended, where it isn't as any server."""
 
 
+PROXIES = {"HTTP_PROXY", "HTTPS_PROXY", "FTP_PROXY", "ALL_PROXY", "NO_PROXY"}
+"""Variables that engines pass on to a build, in capitals; so do small letters."""
+
+
 class Engine(ABC):
     """A container engine, called so that it works on this machine."""
 
@@ -117,6 +124,9 @@ class Engine(ABC):
     ) -> StartFiles:
         """Return what starts containers; `inside`: in the network of the services behind them."""
 
+    without_proxies: ClassVar[Sequence[str]] = ()
+    """Options of a build that gets no proxies but those that arguments name."""
+
     def build_words(self) -> list[str]:
         """Return the words that build an image."""
         return [*self.words(), "build"]
@@ -132,6 +142,11 @@ class Engine(ABC):
 
     def build(self, name: str, build: Build, notify: Notify) -> Image:
         """Build an image, as a child of a warden; raise OperationError with its log's end."""
+        if any(file.name.endswith(".in") for file in (build.file, build.file.resolve())):
+            raise UserError(
+                f"{build.file}: Podman has C's preprocessor read files of that name, which can "
+                "include any file of this machine: rename it"
+            )
         notify(f"building {name} …")
         began = time.monotonic()
         testbed = Testbed().with_user(None)
@@ -140,7 +155,7 @@ class Engine(ABC):
             code = testbed.run(
                 [
                     *(*self.build_words(), "--file", str(build.file), "--iidfile", str(made)),
-                    *(*build.options, str(build.context)),
+                    *(*build.options, *self._proxies_of(build), str(build.context)),
                 ],
                 cwd=build.context,
                 env={**os.environ, **build.variables, **self.build_variables(workspace.path)},
@@ -160,6 +175,14 @@ class Engine(ABC):
             raise OperationError(f"building {name} gave no image that {self.title} knows")
         notify(f"built {name} in {duration(time.monotonic() - began)}")
         return image
+
+    def _proxies_of(self, build: Build) -> list[str]:
+        """Return options by which a revision's build gets no account at the caller's proxies."""
+        proxies = {name: text for name, text in os.environ.items() if name.upper() in PROXIES}
+        if not build.is_revision or not any(map(ACCOUNT.search, proxies.values())):
+            return []
+        named = (f"--build-arg={name}={ACCOUNT.sub('', text)}" for name, text in proxies.items())
+        return [*self.without_proxies, *named]
 
 
 def image_of(inspected: str) -> Image:

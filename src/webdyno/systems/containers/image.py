@@ -170,9 +170,9 @@ def _build_source(spec: TargetSpec) -> Build | None:
         file = _build_file(path)
         if file is None:
             raise UserError(f"{spec.place}: there is no {' and no '.join(BUILD_FILES)} in {path}")
-        return Build(file, path)
+        return Build(file, path, is_revision=spec.within is not None)
     if path.is_file():
-        return Build(path, path.parent)
+        return Build(path, path.parent, is_revision=spec.within is not None)
     if name.startswith((".", "/")):
         raise UserError(f"{spec.place}: there is no file or folder {path}")
     return None

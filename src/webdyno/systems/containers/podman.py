@@ -111,6 +111,8 @@ class Podman(Engine):
             run([*self.words(), "untag", image_id])
         return image
 
+    without_proxies = ("--http-proxy=false",)
+
     def build_words(self) -> list[str]:
         # The other format has no health checks.
         return [*self.words(), "build", "--format", "docker", *_limits()]
