@@ -185,6 +185,10 @@ def test_directives_of_apache(line: str, hosts: list[str]) -> None:
         ("server a rhttp@b", ["rhttp@b"]),
         ("server a :80", []),
         ("server a 127.0.0.1:80 socks4 b:1080", ["127.0.0.1", "b"]),
+        ("default-server check socks4 b:1080", ["b"]),
+        ("\\x73erver a \\x62:80", ["b"]),
+        ('"\\x73erver" a "\\x62":80', ["b"]),
+        ("http-request set-d\\x73t str(b)", ["set-dst str(b)"]),
         ("dispatch b:80", ["b"]),
     ],
 )

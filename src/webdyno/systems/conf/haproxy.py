@@ -266,9 +266,7 @@ def passed_on(line: ConfigLine) -> Iterator[PassedOn]:
     if "set-dst" in words[1:]:
         yield PassedOn(" ".join(words[words.index("set-dst") :]), line.origin)
     index = ADDRESS_AT.get(line.name)
-    if index is None:
-        return
-    addresses = words[index : index + 1]
+    addresses = [] if index is None else words[index : index + 1]
     if THROUGH in words:
         addresses += words[words.index(THROUGH) + 1 :][:1]
     for address in addresses:

@@ -22,7 +22,11 @@ ITS_OWN = re.compile(r"HAPROXY_\w*")
 _VARIABLE = re.compile(
     r"\$(?:\{(?P<name>[A-Za-z_]\w*)(?:\[\*\])?(?:-(?P<default>[^}]*))?\}|(?P<plain>[A-Za-z_]\w*))"
 )
-_PART = re.compile(r"""(?s)\\(?P<escaped>.)|'(?P<single>[^']*)'?|"(?P<double>(?:\\.|[^"\\])*)"?""")
+_ESCAPED = r"(?s:\\(?:x(?P<code>[0-9A-Fa-f]{2})|(?P<escaped>.)))"
+_ESCAPE = re.compile(_ESCAPED)
+_PART = re.compile(
+    rf"""{_ESCAPED}|'(?P<single>[^']*)'?|"(?P<double>(?:\\.|[^"\\])*)"?""", re.DOTALL
+)
 LISTENING = ("frontend", "listen")
 STATISTICS = re.compile(r"stats|http-request use-service prometheus-exporter")
 REFUSING = {"deny", "reject", "silent-drop", "tarpit"}
@@ -104,6 +108,14 @@ def _inherit_modes(configuration: Iterable[ConfigSection]) -> None:
             last = named[section.title] = section.mode
 
 
+def _meant(escape: re.Match[str]) -> str:
+    """Return the character of an escape, a blank for what is none: a value has one line."""
+    if escape["escaped"]:
+        return " " if escape["escaped"] in "nrt" else str(escape["escaped"])
+    letter = chr(int(escape["code"], 16))
+    return letter if letter.isprintable() else " "
+
+
 class _Reader:
     """Takes lines apart, and fills variables as HAProxy does: between double quotes."""
 
@@ -146,9 +158,9 @@ class _Reader:
                 value += letter
             elif match["double"] is not None:
                 filled = self._fill(match["double"], origin)
-                value += re.sub(r"\\(.)", r"\1", filled)
+                value += _ESCAPE.sub(_meant, filled)
             else:
-                value += match["escaped"] or match["single"] or ""
+                value += match["single"] if match["single"] is not None else _meant(match)
         if is_word:
             yield Word(raw, value)
 
