@@ -31,7 +31,7 @@ CODE = re.compile(
     re.MULTILINE | re.DOTALL,
 )
 WHOLE = app()
-MOST_WORDS = 42_000
+MOST_WORDS = 42_700
 """Of README and docs, as `wc -w` counts them, marks of tables included."""
 DATA = (HOME / "docs/validation/coverage.md").read_text(encoding="utf-8")
 """A page all of whose tables are files of data."""
@@ -47,6 +47,7 @@ RUN_BY = {
     "explain": "e2e/test_explain.py",
     "gate": "e2e/test_gate.py",
     "init": "e2e/test_examples.py",
+    "league": "e2e/test_league.py",
     "list": "e2e/test_other_commands.py",
     "mcp": "e2e/test_mcp.py",
     "load": "e2e/test_other_commands.py",

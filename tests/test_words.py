@@ -32,7 +32,7 @@ DENIED = {
     r"\bcables?\b": "link",
     r"\bresponse times?\b": "latency",
     r"\bfindings?\b": "warning",
-    r"\bduels?\b|\bleagues?\b": "compare",
+    r"\bduels?\b": "compare",
     r"\bsurely\b": "with 95% confidence",
     r"\btoo little to matter\b": "below the practical threshold",
     r"\bstood still\b|\bheld back\b": "stalled; CPU-starved",
@@ -40,7 +40,7 @@ DENIED = {
     r"\bdyno: ": "webdyno:",
     r"\d[  ]%": "5%, without a blank",
     r"\bneighbour|\bcolour|\bcatalogue|\bbehaviour|\blicence|\bfavour": "American spelling",
-    r"\bwebdyno (duel|league|why|fleet|export|serve|workload|stacks|studies|calibrate|setup)\b": (
+    r"\bwebdyno (duel|why|fleet|export|serve|workload|stacks|studies|calibrate|setup)\b": (
         "a command of today"
     ),
 }

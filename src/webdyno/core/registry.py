@@ -203,6 +203,12 @@ _OTHERS = (
         "run_experiment",
     ),
     _other(
+        "league",
+        ADVANCED,
+        "Rank many stacks at many tasks over days, and write pages that show the ranks.",
+        "league:league",
+    ),
+    _other(
         "report",
         EVERYDAY,
         "Judge runs again and write reports; nothing is measured.",

@@ -65,6 +65,10 @@ class SettingTarget(NamedTuple):
     """(role, name of the service's setting) each."""
 
 
+StackKind = Literal["framework", "platform", "web server", "proxy", "data store"]
+"""What people choose when they choose a stack; a platform is a language's own server."""
+
+
 class Stack(Model):
     """`stack.toml` of a folder in `systems/catalog/stacks`."""
 
@@ -72,6 +76,11 @@ class Stack(Model):
     """Name of its folder."""
     folder: Path
     title: str
+    language: OneLine = ""
+    """What its application is written in, or the server itself where it has none."""
+    kind: StackKind | None = None
+    home: Annotated[str, Field(pattern="^(https://.*)?$")] = ""
+    """Where its main part is developed."""
     serves: Annotated[list[str], Field(min_length=1)]
     """What sites may need of it: static, php, node, rack…"""
     front: str

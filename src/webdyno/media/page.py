@@ -82,6 +82,11 @@ def style_sheet() -> str:
     return _templates().get_template("style.css").render(marks=[])
 
 
+def page_script() -> str:
+    """Return the script of all pages, for one that doesn't hold it itself."""
+    return _templates().get_template("page.js").render()
+
+
 def templates_of(package: str) -> Environment:
     """Return the templates of pages in a package, in which texts are texts and no markup."""
     return Environment(

@@ -73,17 +73,25 @@ def value_and_interval(value: VariantValue | None) -> tuple[str, str]:
     """Return a variant's value and the interval around it; of a single round only a value."""
     if value is None:
         return text.MISSING, ""
-    is_time, interval = METRICS[value.metric].metric.unit == MICROSECONDS, value.interval
-    if interval is None:
+    if value.interval is None:
         if len(value.by_round) != 1:
             return text.MISSING, ""
         (only,) = value.by_round
-        return (text.latency(only) if is_time else text.significant(only)), ""
-    if is_time:
+        return (text.latency(only) if _is_time(value.metric) else text.significant(only)), ""
+    return quantity_and_interval(value.metric, value.interval)
+
+
+def quantity_and_interval(metric: str, interval: Interval) -> tuple[str, str]:
+    """Return a value of a metric and the interval around it, for people."""
+    if _is_time(metric):
         shown, around = text.latency_and_bounds(interval)
     else:
         shown, around = text.quantity(interval), text.quantity_bounds(interval)
     return shown, "" if text.is_constant(interval) else around
+
+
+def _is_time(metric: str) -> bool:
+    return METRICS[metric].metric.unit == MICROSECONDS
 
 
 def ratio_and_interval(comparison: Comparison) -> tuple[str, str]:

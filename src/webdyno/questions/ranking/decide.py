@@ -16,14 +16,15 @@ wrong. So there are few, each after twice as many rounds as the one before, and 
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from itertools import combinations, permutations
+from itertools import combinations
 from math import log
 from statistics import fmean
 from typing import ClassVar
 
-from webdyno.comparison.comparison import ALPHA, DELTA, compare_family, fewest_rounds, invert
+from webdyno.comparison.comparison import ALPHA, DELTA, compare_family, fewest_rounds
 from webdyno.comparison.judgement import judge_comparisons
 from webdyno.comparison.question import RaceQuestion
+from webdyno.comparison.ranks import Order, Pair
 from webdyno.comparison.sentences import ranking_headline
 from webdyno.comparison.stop import Stop, used_up
 from webdyno.core.experiment import Experiment
@@ -32,33 +33,29 @@ from webdyno.core.judgement import (
     DIFFERENT,
     Comparison,
     Judgement,
-    Rank,
     Ranking,
     ValidityWarning,
     Verdict,
 )
 from webdyno.core.metrics import METRICS, MetricRule
 from webdyno.evidence.point_data import PointData, compute_once
+from webdyno.questions.ranking.settings import RankingSettings
 from webdyno.validity import valid_for
 
-OPPOSITE = {Verdict.FASTER: Verdict.SLOWER, Verdict.SLOWER: Verdict.FASTER}
 NOTHING_COUNTS = "no slot of it counts"
 MOST_FURTHER = 3
 """Rounds by which the first look waits for those that don't count."""
 
-Pair = tuple[str, str]
-
 
 @dataclass(frozen=True)
-class Standings:
-    """What is known of each two of a ranking's variants."""
+class Standings(Order):
+    """What is known of each two of a ranking's variants, as of the look that distinguished them.
 
-    variants: list[str]
-    """Those that can have a rank."""
+    Or else of the last one.
+    """
+
     out: dict[str, str]
-    """Those that can't, and why."""
-    pairs: dict[Pair, Comparison]
-    """Each two variants, as of the look that distinguished them, or else of the last one."""
+    """Those that can't have a rank, and why."""
     looks: int
 
     @property
@@ -74,27 +71,18 @@ class Standings:
         }
         return [variant for variant in self.variants if variant in still_open]
 
-    def against(self, variant: str, other: str) -> Comparison:
-        """Return the comparison of two variants as one of the first of them with the second."""
-        comparison = self.pairs.get((variant, other))
-        return comparison if comparison is not None else _swap_sides(self.pairs[other, variant])
 
-    def rank(self, variant: str) -> Rank:
-        """Return the ranks that a variant may have."""
-        verdicts = [
-            self.against(variant, other).verdict for other in self.variants if other != variant
-        ]
-        return Rank(
-            variant=variant,
-            best=1 + verdicts.count(Verdict.SLOWER),
-            worst=len(self.variants) - verdicts.count(Verdict.FASTER),
-        )
+def risk_of(experiment: Experiment) -> float:
+    """Return the chance of a false statement: all that are to hold together share 5%."""
+    return ALPHA / experiment.asks_as(RankingSettings).together
 
 
 def rounds_to_a_look(experiment: Experiment) -> int:
     """Return how many rounds it takes until the exact test can distinguish each two variants."""
     variants = len(experiment.variants)
-    return fewest_rounds(experiment.measure, variants * (variants - 1) // 2, ALPHA / 2)
+    return fewest_rounds(
+        experiment.measure, variants * (variants - 1) // 2, risk_of(experiment) / 2
+    )
 
 
 @compute_once
@@ -137,17 +125,18 @@ def standings(
     variants = [variant for variant in data.experiment.variants if variant not in out]
     left = list(combinations(variants, 2))
     known: dict[Pair, Comparison] = {}
+    risk = risk_of(data.experiment)
     for number, rounds in enumerate(looks, start=1):
         valid = _valid(data, rounds, rule)
         questions = [(variant, other, rule) for variant, other in left]
-        compared = compare_family(valid, questions, data.measure, alpha=ALPHA / 2**number)
+        compared = compare_family(valid, questions, data.measure, alpha=risk / 2**number)
         for pair, comparison in zip(left, compared, strict=True):
             # Those found to be equal may have left since, but are asked about as often as others.
             was_even = pair in known and known[pair].verdict is Verdict.EQUIVALENT
             if not was_even or comparison.verdict in DIFFERENT:
                 known[pair] = comparison
         left = [pair for pair in left if known[pair].verdict not in DIFFERENT]
-    return Standings(variants, out, known, len(looks))
+    return Standings(variants, known, out, len(looks))
 
 
 def _looks(rounds: int, first: int, *, to_the_end: bool) -> list[int]:
@@ -182,7 +171,7 @@ def judge_ranking(
         (final.rank(variant) for variant in final.variants),
         key=lambda rank: (rank.best + rank.worst, -typical.get(rank.variant, 0.0)),
     )
-    pairs = [final.against(variant, other) for variant, other in permutations(final.variants, 2)]
+    pairs = [*final.both_ways()]
     ranking = Ranking(ranks=ranks, out=final.out, pairs=pairs, looks=final.looks)
     if not ranks:
         first, *others = data.experiment.variants
@@ -233,16 +222,6 @@ def _without_rank(metric: str, variant: str, first: str, why: str) -> Comparison
         verdict=Verdict.INVALID,
         because="no-rank",
         why=f"{variant} has no rank: {why.removeprefix(f'variant {variant}: ')}.",
-    )
-
-
-def _swap_sides(comparison: Comparison) -> Comparison:
-    sampling_verdict = comparison.sampling_verdict
-    return invert(comparison).replace(
-        a=comparison.b,
-        b=comparison.a,
-        verdict=OPPOSITE.get(comparison.verdict, comparison.verdict),
-        sampling_verdict=sampling_verdict and OPPOSITE.get(sampling_verdict, sampling_verdict),
     )
 
 

@@ -2,7 +2,9 @@
 
 import shlex
 from collections.abc import Mapping
-from typing import ClassVar
+from typing import Annotated, ClassVar
+
+from pydantic import Field
 
 from webdyno.core.experiment import Experiment
 from webdyno.core.question import Asking, RaceSettings
@@ -10,6 +12,7 @@ from webdyno.core.registry import NAME
 
 RANKING_BUDGET_S, RANKING_ROUNDS = 900.0, 400
 """Of a ranking, whose later rounds are short: fewer and fewer variants are in them."""
+MOST_TOGETHER = 1_000
 
 
 class RankingSettings(RaceSettings):
@@ -20,6 +23,9 @@ class RankingSettings(RaceSettings):
         "budget_s": RANKING_BUDGET_S,
         "max_rounds": RANKING_ROUNDS,
     }
+
+    together: Annotated[int, Field(ge=1, le=MOST_TOGETHER)] = 1
+    """How many statements are to hold together at 95%; the ranks are one of them."""
 
     def command_elsewhere(self, experiment: Asking) -> str | None:
         """Return it for stacks of the catalog as they are, under the usual load."""

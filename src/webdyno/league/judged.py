@@ -1,0 +1,83 @@
+"""A run of a league as its judge sees it, and which runs have the newest results."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+
+from webdyno.comparison import judge
+from webdyno.comparison.comparison import ALPHA
+from webdyno.core.judgement import Judgement, Ranking, VariantValue
+from webdyno.evidence.point_data import PointData
+from webdyno.validity import valid_for
+
+
+@dataclass(frozen=True, eq=False)
+class JudgedRun:
+    """A run of a task, judged."""
+
+    data: PointData
+
+    @cached_property
+    def judgement(self) -> Judgement:
+        return judge(self.data)
+
+    @cached_property
+    def deciding(self) -> PointData:
+        """What counts of it for what decides."""
+        return valid_for(self.data, self.data.measure.decide_on)
+
+    @property
+    def ranking(self) -> Ranking:
+        """Its ranks; none where nothing was ranked."""
+        return self.judgement.ranking or Ranking(ranks=[], looks=0)
+
+    @property
+    def stacks(self) -> list[str]:
+        return list(self.data.experiment.variants)
+
+    @property
+    def ranked(self) -> list[str]:
+        return [rank.variant for rank in self.ranking.ranks]
+
+    @property
+    def risk(self) -> float:
+        """Chance that one of its statements of a kind is false."""
+        return ALPHA / float(getattr(self.data.experiment.asks, "together", 1))
+
+    def has_same(self, stack: str, other: "JudgedRun") -> bool:
+        """Whether another run had the same program of a stack, as far as versions say."""
+        mine, theirs = self.data.head, other.data.head
+        return mine.webdyno_version == theirs.webdyno_version and mine.versions.get(
+            stack
+        ) == theirs.versions.get(stack)
+
+    def value(self, stack: str, metric: str) -> VariantValue | None:
+        """Return what it measured of a stack."""
+        return next(
+            (
+                value
+                for value in self.judgement.variants
+                if value.variant == stack and value.metric == metric
+            ),
+            None,
+        )
+
+
+def current_runs(newest_first: Sequence[JudgedRun]) -> list[JudgedRun]:
+    """Return the runs that hold the newest result of a stack."""
+    seen: set[str] = set()
+    kept = []
+    for run in newest_first:
+        if new := set(run.stacks) - seen:
+            seen |= new
+            kept.append(run)
+    return kept
+
+
+def newest_of(newest_first: Sequence[JudgedRun]) -> dict[str, JudgedRun]:
+    """Return by stack the run that has its newest result."""
+    by_stack: dict[str, JudgedRun] = {}
+    for run in newest_first:
+        for stack in run.stacks:
+            by_stack.setdefault(stack, run)
+    return by_stack

@@ -1,0 +1,203 @@
+"""A sitting of a league: what is missing is measured, as far as the time goes."""
+
+import time
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field
+from datetime import UTC, datetime, timedelta
+from functools import partial
+from pathlib import Path
+
+from webdyno.comparison.sentences import ranking_headline
+from webdyno.core.errors import OperationError, UserError
+from webdyno.core.format import count, duration, typed_duration
+from webdyno.core.question import FEWEST_IN_RACE
+from webdyno.core.testbed import Machine
+from webdyno.launch.measure import MeasuredRun, measure_again, measure_on
+from webdyno.league.joined import join
+from webdyno.league.planning import (
+    MOST_AT_ONCE,
+    Group,
+    Held,
+    groups_left,
+    missing,
+    next_group,
+    statements_together,
+)
+from webdyno.league.records import (
+    LeagueFolder,
+    LeagueRun,
+    MeasuredMachine,
+    is_same,
+    machine_folder,
+    sum_of,
+)
+from webdyno.league.task import Asking, Task, key_of
+from webdyno.measure.budget import least_s
+from webdyno.measure.repeat import kept_catalogue
+
+ROOM = 2.0
+"""A run's time, as a multiple of what it is expected to take: programs may start slowly."""
+
+
+@dataclass(frozen=True)
+class Lack:
+    """A task, who can serve it, and who has no result there."""
+
+    task: Task
+    able: list[str]
+    held: list[Held]
+    lacking: list[str]
+
+    @property
+    def runs(self) -> int:
+        """How many runs it takes."""
+        return groups_left(self.lacking, self.held)
+
+
+@dataclass
+class Sitting:
+    """Measures what a league lacks on this machine, until the time is used up."""
+
+    folder: LeagueFolder
+    asking: Asking
+    tasks: dict[Task, list[str]]
+    """By task: the stacks that are to have a result."""
+    machine: Machine
+    older_than: timedelta
+    ends: float
+    """When the time is used up, by the monotonic clock."""
+    show: Callable[[MeasuredRun], object]
+    """Is given each run as it was measured."""
+    failures: list[str] = field(default_factory=list)
+    measured: int = 0
+    """Runs of this sitting."""
+    _tried: set[tuple[Task, str]] = field(default_factory=set)
+    _stuck: set[Path] = field(default_factory=set)
+
+    def lacks(self) -> list[Lack]:
+        """Return what is missing at each task, by what lies in the folder now."""
+        return [self._lack(task) for task in self.tasks]
+
+    def measure_all(self) -> bool:
+        """Measure one group of stacks after the other; False where somebody interrupted it."""
+        for task, able in self.tasks.items():
+            for run in self._unfinished(self._key(task, able)):
+                if not self._went_on(f"{run.path}", partial(self._go_on, run)):
+                    return False
+            while (lack := self._lack(task)) and (group := self._next(lack)):
+                self._tried |= {(task, stack) for stack in group.new}
+                measuring = self._measuring(lack, group)
+                if measuring is None:
+                    return True
+                if not self._went_on(f"{task.words}: {', '.join(group.stacks)}", measuring):
+                    return False
+        return True
+
+    def headlines(self) -> Iterator[str]:
+        """Yield the ranks of each task that has any on this machine."""
+        here = self._here()
+        for task, able in self.tasks.items():
+            if runs := here.finished(self._key(task, able)):
+                joined = join([run.judged for run in runs])
+                yield f"{task.words}: {ranking_headline(joined.ranking, joined.decide_on)}"
+
+    def _lack(self, task: Task) -> Lack:
+        able = self.tasks[task]
+        held = [self._held(run) for run in self._here().finished(self._key(task, able))]
+        lacking = missing(able, held, datetime.now(UTC), self.older_than)
+        return Lack(task, able, held, lacking)
+
+    def _next(self, lack: Lack, most: int = MOST_AT_ONCE) -> Group | None:
+        lacking = [stack for stack in lack.lacking if (lack.task, stack) not in self._tried]
+        return next_group(lacking, lack.held, lack.able, most)
+
+    def _measuring(self, lack: Lack, group: Group) -> Callable[[], MeasuredRun] | None:
+        """Return what measures a group, or as much of it as there is time for; None for nothing."""
+        left_s, need_s = self.ends - time.monotonic(), 0.0
+        fewest = max(1, FEWEST_IN_RACE - len(group.anchors))
+        for size in range(len(group.new), fewest - 1, -1):
+            stacks = [*group.anchors, *group.new[:size]]
+            need_s = self._need_s(lack, stacks)
+            if need_s <= left_s:
+                self._tried -= {(lack.task, stack) for stack in group.new[size:]}
+                return partial(self._measure, lack, stacks, min(left_s, ROOM * need_s))
+        if not self.measured:
+            would_do = typed_duration(ROOM * need_s)
+            raise UserError(
+                f"--time {typed_duration(left_s)} is too short: the smallest ranking takes about "
+                f"{duration(need_s)}; --time {would_do} would do"
+            )
+        return None
+
+    def _need_s(self, lack: Lack, stacks: Sequence[str]) -> float:
+        together = statements_together(lack.held, lack.lacking)
+        arranged = self.asking.arrange(lack.task, stacks, together)
+        return least_s(arranged.experiment, arranged.catalogue)
+
+    def _measure(self, lack: Lack, stacks: Sequence[str], time_s: float) -> MeasuredRun:
+        together = statements_together(lack.held, lack.lacking)
+        name, experiment, catalogue = self.asking.arrange(lack.task, stacks, together, time_s)
+        began = datetime.now().astimezone()
+        out = self.folder.path / machine_folder(self.machine) / name / f"{began:%Y-%m-%d-%H%M%S}"
+        self.asking.caller.notify(f"\n{lack.task.words}: {', '.join(stacks)}")
+        return measure_again(name, experiment, catalogue, out, self.asking.caller)
+
+    def _go_on(self, run: LeagueRun) -> MeasuredRun:
+        self._stuck.add(run.path)
+        self.asking.caller.notify(f"\n{run.path} was interrupted, and continues")
+        return measure_on(run.path, self.asking.caller)
+
+    def _went_on(self, name: str, measuring: Callable[[], MeasuredRun]) -> bool:
+        """Measure, and put on record what fails; False where somebody interrupted it."""
+        self.measured += 1
+        try:
+            measured = measuring()
+        except KeyboardInterrupt:  # before the first round
+            return False
+        except (UserError, OperationError) as error:
+            self.failures.append(f"{name}: {str(error).splitlines()[0]}")
+            self.asking.caller.notify(f"{name}: {error}")
+            return True
+        if not measured.interrupted:
+            self.show(measured)
+        return not measured.interrupted
+
+    def _here(self) -> MeasuredMachine:
+        machines = self.folder.machines()
+        mine = (each for each in machines if is_same(each.machine, self.machine))
+        return next(mine, MeasuredMachine(self.machine, []))
+
+    def _unfinished(self, key: str) -> list[LeagueRun]:
+        return [
+            run
+            for run in self._here().runs
+            if run.key == key and not run.is_over and run.path not in self._stuck
+        ]
+
+    def _key(self, task: Task, able: Sequence[str]) -> str:
+        return key_of(self.asking.arrange(task, able[:FEWEST_IN_RACE]).experiment)
+
+    def _held(self, run: LeagueRun) -> Held:
+        ranked = run.judged.ranked
+        return Held(run.head.started_at, run.stacks, ranked, frozenset(self._changed(run)))
+
+    def _changed(self, run: LeagueRun) -> Iterator[str]:
+        """Yield the stacks of a run whose program or settings aren't those of the catalog now."""
+        then, now = kept_catalogue(run.path), self.asking.catalogue
+        for stack in run.stacks:
+            was, its = then.stacks.get(stack), now.stacks.get(stack)
+            if was is None or its is None or sum_of(was) != sum_of(its):
+                yield stack
+
+
+def words_of(lacks: Sequence[Lack]) -> str:
+    """Return what is missing, and in how many runs it is measured."""
+    results = sum(len(lack.lacking) for lack in lacks)
+    of = sum(len(lack.able) for lack in lacks)
+    runs = sum(lack.runs for lack in lacks)
+    if not results:
+        return f"nothing is missing: {count(of, 'result')} of {count(len(lacks), 'task')}"
+    return (
+        f"{results:,} of {count(of, 'result')} of {count(len(lacks), 'task')} are missing or old: "
+        f"{count(runs, 'run')}"
+    )

@@ -1,0 +1,340 @@
+"""The pages of a league: files that ask the network for nothing."""
+
+import json
+import re
+from collections.abc import Iterator
+from functools import cache
+from hashlib import sha256
+from pathlib import Path
+from typing import Any
+
+from jinja2 import Environment
+
+from webdyno.comparison.sentences import places_of, rank_words
+from webdyno.config import Catalogue
+from webdyno.core import format as text
+from webdyno.core.files import write_whole
+from webdyno.core.judgement import Ranking
+from webdyno.core.metrics import CPU_TIME, METRICS
+from webdyno.core.stack import Stack
+from webdyno.league.downloads import sheet_of
+from webdyno.league.tables import MEMORY, P50, P99, Entry, Results, StackAbout, Standing
+from webdyno.league.words import (
+    cells,
+    deciding_words,
+    figure_words,
+    headings,
+    limit_words,
+    load_words,
+    machine_facts,
+    machine_words,
+    own_cells,
+)
+from webdyno.media.page import page_script, style_sheet, templates_of
+from webdyno.report.words import metric_label, metric_title, quantity_and_interval
+
+FIRST_SHOWN = 5
+STEP_PX, COURSE_PX = 48, 120
+BAR = 1000
+NOT_PLAIN = re.compile(r"[^A-Za-z0-9._-]")
+SHORT_DIGEST = 8
+View = dict[str, Any]
+
+
+class Pages:
+    """All pages of a league."""
+
+    def __init__(self, results: Results, catalogue: Catalogue) -> None:
+        self.results = results
+        self.catalogue = catalogue
+        self.about = {each.name: each for each in results.stacks}
+        self.machines = list(results.machines)
+        self.tables = [self._table(standing) for standing in results.standings]
+        self._shared = {
+            "results": results,
+            "style": style_sheet(),
+            "script": page_script(),
+            "about": results.stacks,
+            "tables": self.tables,
+            "links": [{"file": table["file"], "words": table["heading"]} for table in self.tables],
+            "runs": sum(standing.runs for standing in results.standings),
+        }
+
+    def write(self, folder: Path) -> list[Path]:
+        """Write all pages and data into a folder; return what was written, the first page first."""
+        folder.mkdir(parents=True, exist_ok=True)
+        written = {
+            "index.html": self._drawn("index.html", "index.html", **self._overview()),
+            "about.html": self._drawn(
+                "about.html", "about.html", machines=self._machine_sections()
+            ),
+            "compare.html": self._drawn("compare.html", "compare.html", pairs=self._pairs()),
+            "league.csv": sheet_of(self.results),
+            "league.json": self.results.model_dump_json() + "\n",
+        }
+        for table in self.tables:
+            written[table["file"]] = self._drawn("test.html", table["file"], table=table)
+        for stack in self.results.stacks:
+            file = _file_of(stack.name)
+            written[file] = self._drawn("stack.html", file, stack=self._stack(stack))
+        for name, content in written.items():
+            write_whole(folder / name, content)
+        return [folder / name for name in written]
+
+    def _drawn(self, template: str, file: str, **more: object) -> str:
+        return _templates().get_template(template).render(self._shared | {"file": file} | more)
+
+    def _file_of_table(self, standing: Standing) -> str:
+        number = self.machines.index(standing.machine)
+        return page_name(standing.task + (f"-m{number + 1}" if number else ""))
+
+    def _heading(self, standing: Standing) -> str:
+        number = self.machines.index(standing.machine)
+        return text.upper_first(standing.words) + (
+            f", machine {number + 1}" if len(self.machines) > 1 else ""
+        )
+
+    def _table(self, standing: Standing) -> View:
+        """What the page of a task shows."""
+        at_rate = self._at_rate(standing)
+        rows = [self._row(entry, standing, at_rate) for entry in standing.entries]
+        ranked = {row["about"].name: row for row in rows if row["rank"] != text.MISSING}
+        ranks = [entry.rank for entry in standing.entries if entry.rank]
+        places = places_of(Ranking(ranks=ranks, looks=1))
+        metric = METRICS[standing.decide_on].metric
+        site = self.catalogue.sites.get(standing.site)
+        return {
+            "file": self._file_of_table(standing),
+            "heading": self._heading(standing),
+            "machine": machine_words(self.results.machines[standing.machine]),
+            "what": site.title if site else standing.site,
+            "by": text.lower_first(metric_title(metric)),
+            "unit": metric.unit if standing.rate_rps is None else "",
+            "load": load_words(standing),
+            "headings": headings(standing, at_rate),
+            "places": [[ranked[rank.variant] for rank in place] for place in places],
+            "first": list(ranked.values())[:FIRST_SHOWN],
+            "out": [
+                row | {"why": entry.out or "nothing of it counts"}
+                for row, entry in zip(rows, standing.entries, strict=True)
+                if entry.rank is None
+            ],
+            "confidence": f"All ranks of this table hold together with "
+            f"{text.percent(standing.confidence)} confidence.",
+            "joined": f"They come from {standing.runs} runs, joined by stacks that these share."
+            if standing.runs > 1
+            else "They come from one run.",
+        }
+
+    def _row(self, entry: Entry, standing: Standing, at_rate: Standing | None) -> View:
+        largest = max(
+            (other.deciding.high for other in standing.entries if other.deciding), default=1.0
+        )
+        value, around = deciding_words(standing.decide_on, entry)
+        return {
+            "stack": entry.stack,
+            "about": self.about[entry.stack],
+            "file": _file_of(entry.stack),
+            "rank": rank_words(entry.rank) if entry.rank else text.MISSING,
+            "value": value,
+            "around": around,
+            "bar": [
+                round(end / largest * BAR, 1)
+                for end in (entry.deciding.low, entry.deciding.estimate, entry.deciding.high)
+            ]
+            if entry.deciding
+            else None,
+            "cells": list(cells(entry, standing, at_rate)),
+            "limit": limit_words(entry, standing),
+        }
+
+    def _at_rate(self, standing: Standing) -> Standing | None:
+        """Return the same site at a common rate on the same machine, where it was measured."""
+        if standing.rate_rps is not None:
+            return None
+        return next(
+            (
+                other
+                for other in self.results.standings
+                if (other.site, other.machine) == (standing.site, standing.machine)
+                and other.rate_rps is not None
+            ),
+            None,
+        )
+
+    def _overview(self) -> View:
+        """What the first page shows: each test's first ones, and all ranks."""
+        matrices = []
+        for machine in self.machines:
+            here = [each for each in self.results.standings if each.machine == machine]
+            ranks = {
+                (entry.stack, standing.task): rank_words(entry.rank) if entry.rank else "out"
+                for standing in here
+                for entry in standing.entries
+            }
+            stacks = [each for each in self.results.stacks if any(each.name == s for s, _ in ranks)]
+            matrices.append(
+                {
+                    "machine": machine_words(self.results.machines[machine]),
+                    "about": f"Measured on {machine_words(self.results.machines[machine])}. "
+                    "Press a heading to sort.",
+                    "headings": [text.upper_first(standing.words) for standing in here],
+                    "rows": [
+                        {
+                            "about": stack,
+                            "file": _file_of(stack.name),
+                            "cells": [ranks.get((stack.name, each.task), "") for each in here],
+                        }
+                        for stack in stacks
+                    ],
+                }
+            )
+        return {"matrices": matrices, "agreements": list(self._agreement_words())}
+
+    def _agreement_words(self) -> Iterator[str]:
+        for each in self.results.agreements:
+            first, second = (self.machines.index(name) + 1 for name in each.machines)
+            swapped = "; ".join(f"{ahead} and {behind}" for ahead, behind in each.swapped)
+            agrees = f"they don't agree about {swapped}" if each.swapped else "they agree"
+            yield (
+                f"{each.words}, machines {first} and {second}: {agrees}. "
+                f"{text.count(each.same, 'pair')} in the same order, {each.open} open in one or "
+                "both."
+            )
+
+    def _stack(self, about: StackAbout) -> View:
+        """What the page of a stack shows."""
+        rows, past, facts = [], [], dict[str, str]()
+        for standing in self.results.standings:
+            for entry in standing.entries:
+                if entry.stack != about.name:
+                    continue
+                at_rate = self._at_rate(standing)
+                heading = self._heading(standing)
+                of_entry = {
+                    "heading": heading,
+                    "date": f"{entry.measured_at:%Y-%m-%d}",
+                    "run": entry.run,
+                    "webdyno_version": entry.webdyno_version,
+                    "load_generator": entry.load_generator,
+                    "command": entry.command,
+                    "file": self._file_of_table(standing),
+                }
+                row = self._row(entry, standing, at_rate) | of_entry
+                rows.append(row | {"cells": list(own_cells(entry, at_rate))})
+                past.append(_course(heading, standing.decide_on, entry))
+                facts |= {f"version of {name}": said for name, said in entry.versions.items()}
+                facts |= entry.facts
+        return {
+            "about": about,
+            "rows": rows,
+            "past": past,
+            "facts": list(facts.items()),
+            "headings": ["CPU per request", "memory, MiB", "p99 at a common rate"],
+            "source": list(_source(self.catalogue.stacks.get(about.name))),
+        }
+
+    def _machine_sections(self) -> list[View]:
+        return [
+            {
+                "heading": f"Machine {number}" if len(self.machines) > 1 else "Machine",
+                "facts": machine_facts(machine),
+            }
+            for number, machine in enumerate(self.results.machines.values(), start=1)
+        ]
+
+    def _pairs(self) -> str:
+        """What the page that compares two knows: figures as words, pairs as numbers."""
+        tests = []
+        for standing in self.results.standings:
+            shown = [standing.decide_on, CPU_TIME, MEMORY, P50, P99]
+            metrics = list(dict.fromkeys(shown))
+            place = {e.stack: n for n, e in enumerate(e for e in standing.entries if e.rank)}
+            pairs: list[list[object]] = [[None] * (len(place) - n - 1) for n in range(len(place))]
+            for pair in standing.pairs:
+                ratio = pair.ratio
+                ends = [ratio.low, ratio.estimate, ratio.high] if ratio else []
+                first, second = place[pair.a], place[pair.b]
+                rounded = [float(f"{end:.3g}") for end in ends]
+                pairs[first][second - first - 1] = [str(pair.verdict), *rounded]
+            tests.append(
+                {
+                    "words": self._heading(standing),
+                    "metrics": [metric_label(METRICS[metric].metric) for metric in metrics],
+                    "stacks": {
+                        entry.stack: {
+                            "place": place.get(entry.stack),
+                            "figures": [figure_words(metric, entry) for metric in metrics],
+                        }
+                        for entry in standing.entries
+                    },
+                    "pairs": pairs,
+                }
+            )
+        # No text in it may end the element that it stands in.
+        return json.dumps(tests, separators=(",", ":"), ensure_ascii=False).replace("<", "\\u003c")
+
+
+@cache
+def _templates() -> Environment:
+    return templates_of("webdyno.league")
+
+
+def _course(heading: str, metric: str, entry: Entry) -> View:
+    """What became of a stack's rank, run after run."""
+    points = []
+    for past in entry.over_time:
+        value, around = (
+            quantity_and_interval(metric, past.figure) if past.figure else (text.MISSING, "")
+        )
+        rank = f"{rank_words(past.rank)} of {past.of}" if past.rank else text.MISSING
+        date = f"{past.at:%Y-%m-%d %H:%M}"
+        points.append({"date": date, "rank": rank, "value": value, "around": around})
+    return {"heading": heading, "points": points, "chart": _chart(entry)}
+
+
+def _chart(entry: Entry) -> View | None:
+    ranked = [past for past in entry.over_time if past.rank]
+    if len(ranked) < 2:
+        return None
+    most = max(past.of for past in ranked)
+    room = COURSE_PX - 20
+
+    def height(rank: float) -> float:
+        return round(10 + room * (rank - 1) / max(most - 1, 1), 1)
+
+    points = [
+        {
+            "x": STEP_PX + number * STEP_PX,
+            "best": height(past.rank.best - 0.3),
+            "worst": height(past.rank.worst + 0.3),
+            "middle": height((past.rank.best + past.rank.worst) / 2),
+            "said": f"{past.at:%Y-%m-%d}: {rank_words(past.rank)} of {past.of}",
+        }
+        for number, past in enumerate(ranked)
+        if past.rank
+    ]
+    scale = [("1st", height(1)), (f"{most}.", height(most))]
+    return {"width": STEP_PX * (len(points) + 1), "points": points, "scale": scale}
+
+
+def _source(stack: Stack | None) -> Iterator[tuple[str, str]]:
+    """Yield the files of the catalog that say what a stack is, with their text."""
+    if stack is None:
+        return
+    files = [stack.folder / "stack.toml"]
+    files += [role.service.folder / "service.toml" for role in stack.services.values()]
+    for file in dict.fromkeys(files):
+        if file.is_file():
+            yield "/".join(file.parts[-3:]), file.read_text()
+
+
+def _file_of(stack: str) -> str:
+    return page_name(f"stack-{stack}")
+
+
+def page_name(name: str) -> str:
+    """Return a page's file name, which leads nowhere else and needs no quotes in a link."""
+    plain = NOT_PLAIN.sub("-", name)
+    digest = sha256(name.encode()).hexdigest()[:SHORT_DIGEST]
+    return f"{plain}.html" if plain == name else f"{plain}-{digest}.html"

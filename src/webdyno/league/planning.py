@@ -1,0 +1,117 @@
+"""What a league lacks, and which stacks are ranked together next: pure functions."""
+
+from collections import Counter
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from math import ceil
+
+from webdyno.core.question import FEWEST_IN_RACE
+
+MOST_AT_ONCE = 10
+"""Stacks of a run: with more, rounds take so long that the machine changes within one."""
+ANCHORS = 2
+"""Stacks of a run that an earlier one had as well, so that both can be joined."""
+PLACES = (1 / 3, 2 / 3)
+"""Where in a ranking anchors should stand: those at its ends say little of the others."""
+
+
+@dataclass(frozen=True)
+class Held:
+    """A finished run, as far as planning looks at it."""
+
+    began: datetime
+    stacks: list[str]
+    """All that were in it."""
+    ranked: list[str]
+    """Those that have a rank, the best first."""
+    changed: frozenset[str] = frozenset()
+    """Those whose program or settings are others now."""
+
+
+@dataclass(frozen=True)
+class Group:
+    """Stacks that are ranked together."""
+
+    new: list[str]
+    anchors: list[str]
+
+    @property
+    def stacks(self) -> list[str]:
+        return [*self.anchors, *self.new]
+
+
+def missing(
+    able: Sequence[str], held: Sequence[Held], now: datetime, older_than: timedelta
+) -> list[str]:
+    """Return the stacks without a result, or with one that is old or about another program."""
+    fresh = {
+        stack
+        for run in held
+        if now - run.began <= older_than
+        for stack in run.stacks
+        if stack not in run.changed
+    }
+    return [stack for stack in able if stack not in fresh]
+
+
+def anchors_of(held: Sequence[Held], able: Collection[str]) -> list[str]:
+    """Return the stacks by which the next run is joined with earlier ones, the newest first.
+
+    Those that most runs have, so that one step leads from any run to any other; of these the ones
+    whose places are nearest to a third and two thirds of their ranking.
+    """
+    times = Counter(stack for run in held for stack in run.ranked if stack in able)
+    place: dict[str, float] = {}
+    for run in held:
+        for number, stack in enumerate(run.ranked):
+            place.setdefault(stack, number / max(len(run.ranked) - 1, 1))
+    anchors: list[str] = []
+    for wanted in PLACES:
+        left = [stack for stack in times if stack not in anchors]
+        if left:
+            anchors.append(
+                min(left, key=lambda stack: (-times[stack], abs(place[stack] - wanted), stack))
+            )
+    return anchors
+
+
+def next_group(
+    lacking: Sequence[str], held: Sequence[Held], able: Sequence[str], most: int = MOST_AT_ONCE
+) -> Group | None:
+    """Return what is ranked together next; None where nothing is missing.
+
+    Groups are of about equal size. A race of two is none: others fill it up.
+    """
+    if not lacking:
+        return None
+    anchors = anchors_of(held, set(able) - set(lacking))
+    room = max(most - len(anchors), 1)
+    size = ceil(len(lacking) / ceil(len(lacking) / room))
+    new = list(lacking[:size])
+    spare = [stack for stack in able if stack not in {*new, *anchors}]
+    return Group(new, [*anchors, *spare[: max(0, FEWEST_IN_RACE - len(new) - len(anchors))]])
+
+
+def groups_left(lacking: Sequence[str], held: Sequence[Held], most: int = MOST_AT_ONCE) -> int:
+    """Return how many runs it takes until nothing is missing."""
+    if not lacking:
+        return 0
+    if held:
+        return ceil(len(lacking) / (most - ANCHORS))
+    return 1 + ceil(max(0, len(lacking) - most) / (most - ANCHORS))
+
+
+def statements_together(held: Sequence[Held], lacking: Sequence[str]) -> int:
+    """Return among how many statements a run of a task shares the risk of 5%.
+
+    Where one run has all stacks, its ranks; else each run's ranks and its ratios to anchors.
+    """
+    stacks_of_interest = {stack for run in held for stack in run.stacks} - set(lacking)
+    needed, seen = 0, set[str]()
+    for run in held:
+        if new := (set(run.stacks) & stacks_of_interest) - seen:
+            seen |= new
+            needed += 1
+    runs = needed + groups_left(lacking, held)
+    return 1 if runs <= 1 else 2 * runs

@@ -1,0 +1,75 @@
+"""A task of a league: a site under a load, and the experiment that ranks stacks at it."""
+
+from collections.abc import Sequence
+from hashlib import sha256
+from typing import NamedTuple
+
+from webdyno.config import Catalogue, CommandLine, Override, time_limit
+from webdyno.core.experiment import Experiment
+from webdyno.core.metrics import CPU_TIME
+from webdyno.core.question import RANKING
+from webdyno.launch.arrangement import Arrangement, AskedSystems, arrange
+from webdyno.launch.caller import Caller
+
+FULL, AT_RATE = "full", "rate"
+LOADS = (FULL, AT_RATE)
+SITES = ("plaintext", "json", "fortunes", "queries", "updates", "upload")
+"""What a league is about unless somebody says otherwise."""
+RATE_RPS = 200.0
+SHORT_DIGEST = 6
+
+
+class Task(NamedTuple):
+    """A site under a load."""
+
+    site: str
+    rate_rps: float | None = None
+    """The arrival rate, which all have in common; None: a closed loop at full speed."""
+
+    @property
+    def name(self) -> str:
+        return f"{self.site}-{FULL if self.rate_rps is None else f'{self.rate_rps:g}rps'}"
+
+    @property
+    def words(self) -> str:
+        """What it is, for people: `fortunes at full speed`, `fortunes at 200 req/s`."""
+        load = "full speed" if self.rate_rps is None else f"{self.rate_rps:,g} req/s"
+        return f"{self.site} at {load}"
+
+
+def task_of(experiment: Experiment) -> Task:
+    """Return the task that a run of a league is about."""
+    return Task(experiment.site, experiment.load.rate_per_s)
+
+
+def key_of(experiment: Experiment) -> str:
+    """Return what distinguishes loads: runs with the same key measured the same."""
+    asked = experiment.model_dump_json(include={"site", "load", "requests", "testbed", "generator"})
+    return f"{task_of(experiment).name}-{sha256(asked.encode()).hexdigest()[:SHORT_DIGEST]}"
+
+
+class Asking(NamedTuple):
+    """By whom, and with what, the experiments of a league are made."""
+
+    catalogue: Catalogue
+    caller: Caller
+    overrides: Sequence[Override] = ()
+
+    def arrange(
+        self, task: Task, stacks: Sequence[str], together: int = 1, time_s: float | None = None
+    ) -> Arrangement:
+        """Return the ranking of some stacks at a task; within a time, where one is given."""
+        overrides = [*self.overrides]
+        if task.rate_rps is not None:
+            flag = f"--rate {task.rate_rps:g}"
+            overrides += [
+                Override(("load", "loop"), "open", flag),
+                Override(("load", "rate_per_s"), task.rate_rps, flag),
+                Override(("measure", "decide_on"), CPU_TIME, flag),
+            ]
+        if time_s is not None:
+            overrides += time_limit(time_s, "--time")
+        ranking = CommandLine({RANKING: {"together": together}}, {(RANKING,): "league"})
+        asked = AskedSystems(site=task.site, overrides=overrides)
+        made = arrange(stacks, asked, self.catalogue, self.caller, ranking)
+        return made._replace(name=task.name)

@@ -1,0 +1,98 @@
+"""How a league's figures are said, on all of its pages."""
+
+from collections.abc import Iterator
+
+from webdyno.core import format as text
+from webdyno.core.metrics import CPU_TIME
+from webdyno.core.testbed import Machine
+from webdyno.league.tables import BUSY, MEMORY, P50, P99, Entry, Standing
+from webdyno.report.words import quantity_and_interval
+
+LIMITS = {"client": "the client: at least", "link": "the link", "load": "its connections"}
+
+
+def machine_words(machine: Machine) -> str:
+    """Return a machine in a few words."""
+    cpus = text.count(len(machine.cpus), "CPU")
+    return f"{cpus} {machine.cpu_model}, {machine.distribution}, Linux {machine.kernel}"
+
+
+def machine_facts(machine: Machine) -> list[tuple[str, str]]:
+    """Return what a machine is, term by term."""
+    servers, client = machine.split.servers, machine.split.client
+    return [
+        ("CPUs", f"{len(machine.cpus)} of {machine.cpu_model}"),
+        ("servers have CPUs", text.cpu_list(servers)),
+        ("the client has CPUs", text.cpu_list(client)),
+        ("memory", text.size(machine.memory_bytes)),
+        ("system", f"{machine.distribution}, Linux {machine.kernel}"),
+        ("virtual machine", machine.virtualisation or "no"),
+    ]
+
+
+def load_words(standing: Standing) -> str:
+    """Return under which load a task measures, in a sentence."""
+    if standing.rate_rps is not None:
+        return f"All get {standing.rate_rps:,g} requests per second; the cheapest is best."
+    return (
+        f"{standing.connections} connections at full speed: the next request after each response."
+    )
+
+
+def headings(standing: Standing, at_rate: Standing | None) -> list[str]:
+    """Return the headings of `cells`."""
+    if standing.rate_rps is not None:
+        return ["CPUs used", "memory, MiB", "p50", "p99"]
+    common = at_rate and f"{at_rate.rate_rps:,g} req/s"
+    more = [f"p99 at {common}", f"CPUs at {common}"] if common else []
+    return ["CPU per request", "memory, MiB", *more]
+
+
+def cells(entry: Entry, standing: Standing, at_rate: Standing | None) -> Iterator[str]:
+    """Yield a row's further figures in the table of a task."""
+    if standing.rate_rps is not None:
+        yield _cpus(entry, standing)
+        yield from (figure_words(metric, entry) for metric in (MEMORY, P50, P99))
+        return
+    yield from (figure_words(metric, entry) for metric in (CPU_TIME, MEMORY))
+    if at_rate:
+        there = next((other for other in at_rate.entries if other.stack == entry.stack), None)
+        yield figure_words(P99, there)
+        yield _cpus(there, at_rate)
+
+
+def own_cells(entry: Entry, at_rate: Standing | None) -> Iterator[str]:
+    """Yield a row's further figures in the table of a stack."""
+    yield from (figure_words(metric, entry) for metric in (CPU_TIME, MEMORY))
+    others = at_rate.entries if at_rate else [entry]
+    yield figure_words(P99, next((other for other in others if other.stack == entry.stack), None))
+
+
+def figure_words(metric: str, entry: Entry | None) -> str:
+    """Return a metric of a stack; of one that was not measured a dash."""
+    interval = entry and entry.figures.get(metric)
+    return quantity_and_interval(metric, interval)[0] if interval else text.MISSING
+
+
+def _cpus(entry: Entry | None, standing: Standing) -> str:
+    """Return how many CPUs a stack keeps busy at a common rate: what it costs there."""
+    cpu = entry and entry.figures.get(CPU_TIME)
+    if not cpu or standing.rate_rps is None:
+        return text.MISSING
+    return text.significant(cpu.estimate * standing.rate_rps / 1e6, 2)
+
+
+def deciding_words(metric: str, entry: Entry) -> tuple[str, str]:
+    return quantity_and_interval(metric, entry.deciding) if entry.deciding else (text.MISSING, "")
+
+
+def limit_words(entry: Entry, standing: Standing) -> str:
+    """Return what kept a stack from being faster."""
+    if standing.rate_rps is not None:
+        return "the rate"
+    if entry.limited_by:
+        return LIMITS[entry.limited_by]
+    if entry.cpus_busy is None:
+        return text.MISSING
+    busy = text.percent(entry.cpus_busy)
+    return f"CPU, {busy} busy" if entry.cpus_busy >= BUSY else f"waits, CPU {busy}"

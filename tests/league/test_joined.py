@@ -1,0 +1,123 @@
+"""One ranking of several runs."""
+
+from itertools import combinations
+
+import pytest
+
+from builders import SimulatedRun
+from league.leagues import FIRST, RATES, SECOND, THIRD, judged, run_of, three_runs
+from variants import further
+from webdyno.core.judgement import Ranking, Verdict
+from webdyno.league.joined import APART, CONTRADICTED, Joined, join
+from webdyno.league.judged import current_runs
+
+PARTS = (THIRD, SECOND, FIRST)
+
+
+def ranks_of(ranking: Ranking) -> dict[str, tuple[int, int]]:
+    return {rank.variant: (rank.best, rank.worst) for rank in ranking.ranks}
+
+
+def true_ranks() -> dict[str, tuple[int, int]]:
+    return {
+        name: (
+            1 + sum(other > rate for other in RATES.values()),
+            sum(other >= rate for other in RATES.values()),
+        )
+        for name, rate in RATES.items()
+    }
+
+
+def assert_right(joined: Joined) -> None:
+    found, true = ranks_of(joined.ranking), true_ranks()
+    assert set(found) == set(true)
+    for name, (best, worst) in found.items():
+        assert best <= true[name][0], name
+        assert worst >= true[name][1], name
+
+
+@pytest.mark.parametrize("drift", [1.0, *map(further, (0.7, 1.4))])
+def test_stacks_of_three_runs_get_their_ranks_whatever_the_day_was_like(drift: float) -> None:
+    joined = join(three_runs(drift))
+    assert_right(joined)
+    ranks = ranks_of(joined.ranking)
+    assert ranks["actix-web"] == (1, 1)
+    assert ranks["gunicorn-flask"] == (8, 8)
+    figure = joined.scaled("axum")
+    assert figure
+    assert figure.estimate == pytest.approx(RATES["axum"], rel=0.05)
+
+
+@pytest.mark.long
+def test_hardly_a_league_has_a_wrong_rank() -> None:
+    close = {name: 50_000.0 * 1.03**place for place, name in enumerate(RATES)}
+    order = sorted(close, key=close.__getitem__, reverse=True)
+    wrong = 0
+    for seed in range(0, 60, 3):
+        runs = (run_of(part, seed=seed + n, rates=close) for n, part in enumerate(PARTS))
+        ranks = ranks_of(join(judged(*runs)).ranking)
+        wrong += any(
+            not best <= order.index(name) + 1 <= worst for name, (best, worst) in ranks.items()
+        )
+    assert wrong <= 2
+
+
+def test_equal_ones_of_different_runs_share_their_ranks() -> None:
+    ranks = ranks_of(join(three_runs()).ranking)
+    assert ranks["go-chi"] == ranks["go-nethttp"] == (3, 4)
+
+
+def test_all_ranks_hold_together_as_often_as_is_said() -> None:
+    assert join(three_runs()).confidence == pytest.approx(0.95)
+    (alone,) = judged(run_of(FIRST, together=1))
+    assert join([alone]).confidence == pytest.approx(0.95)
+
+
+def test_one_run_is_its_own_ranking() -> None:
+    (alone,) = judged(run_of(FIRST, together=1))
+    assert ranks_of(join([alone]).ranking) == ranks_of(alone.ranking)
+
+
+def test_the_newest_result_of_a_stack_counts() -> None:
+    old = run_of(FIRST, seed=1)
+    slower = RATES | {"actix-web": 20_000.0}
+    new = run_of(FIRST, seed=2, rates=slower)
+    joined = join(judged(new, old))
+    assert len(joined.runs) == 1
+    assert ranks_of(joined.ranking)["actix-web"] == (3, 3)
+
+
+def test_runs_without_a_shared_stack_say_nothing_of_each_other() -> None:
+    joined = join(judged(run_of(("axum", "bun", "express")), run_of(FIRST[:3], seed=2)))
+    apart = {(pair.a, pair.b): pair for pair in joined.ranking.pairs}
+    pair = apart["axum", "actix-web"]
+    assert pair.verdict is Verdict.INCONCLUSIVE
+    assert pair.why == APART
+
+
+def test_runs_that_contradict_each_other_leave_pairs_open() -> None:
+    turned = RATES | {"go-chi": 20_000.0, "fastify": 70_000.0}
+    joined = join(judged(run_of(SECOND, seed=2, rates=turned), run_of(FIRST, seed=1)))
+    by_pair = {(pair.a, pair.b): pair for pair in joined.ranking.pairs}
+    assert by_pair["axum", "express"].why == CONTRADICTED
+    assert by_pair["axum", "express"].verdict is Verdict.INCONCLUSIVE
+
+
+def test_both_ways_round_say_the_same() -> None:
+    opposite = {Verdict.FASTER: Verdict.SLOWER, Verdict.SLOWER: Verdict.FASTER}
+    by_pair = {(pair.a, pair.b): pair.verdict for pair in join(three_runs()).ranking.pairs}
+    for a, b in combinations(RATES, 2):
+        assert by_pair[a, b] is opposite.get(by_pair[b, a], by_pair[b, a])
+
+
+def test_runs_of_which_all_stacks_have_newer_results_dont_count() -> None:
+    runs = judged(run_of(FIRST, seed=2), run_of(FIRST[:3], seed=1))
+    assert current_runs(runs) == runs[:1]
+
+
+def test_a_stack_with_another_version_joins_nothing() -> None:
+    new, old = run_of(SECOND, seed=2), run_of(FIRST, seed=1)
+    versions = new.head.versions | {"go-chi": {"Go": "2.0"}, "fastify": {"node": "99"}}
+    other = SimulatedRun(new.head.replace(versions=versions), new.records)
+    by_pair = {(pair.a, pair.b): pair.why for pair in join(judged(other, old)).ranking.pairs}
+    assert by_pair["axum", "express"] == APART
