@@ -374,6 +374,28 @@ def test_rules_of_another_file_are_others(
     assert differ()  # its link leads out of any revision: nobody knows where to
 
 
+@pytest.mark.parametrize(
+    "named",
+    ['[[requests]]\npath = "/"\nbody_file = "{}"', '[values.k]\nfile = "{}"\neach = "turn"'],
+)
+def test_files_that_requests_are_made_of_are_rules(repository: Path, named: str) -> None:
+    """A branch could ask for something lighter."""
+    (repository / "webdyno.toml").write_text(f'[app]\nstart = "./x"\n{named.format("a.json")}\n')
+    (file := repository / "a.json").write_bytes(b'{"limit": 100}\r\n\xff')
+    commit(repository)
+    there = Repository.around(repository, "here")
+    project = Project.around(repository)
+    assert project is not None
+    base = Files(there, there.revision("HEAD", "here"))
+    assert not base.rules_differ(project)
+    file.write_bytes(b'{"limit": 0}')
+    assert base.rules_differ(project)
+    file.unlink()
+    commit(repository)
+    file.write_bytes(b'{"limit": 100}')
+    assert Files(there, there.revision("HEAD", "here")).rules_differ(project)
+
+
 @pytest.mark.usefixtures("repository")
 def test_at_a_rate_a_gate_is_about_cpu_per_request(wanted: list[Experiment]) -> None:
     run_command_line([*ASKED])

@@ -3,6 +3,7 @@
 Two revisions of a repository, and how much worse one of them may be.
 """
 
+import os
 import re
 import shlex
 import tomllib
@@ -12,9 +13,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from webdyno.config import Catalogue, CommandLine, Draft, Override
+from webdyno.config.checks import check_tables
 from webdyno.config.experiment import Source
 from webdyno.config.reading import KeyPath, build, nearest
+from webdyno.config.requests import files_named
 from webdyno.core.errors import UserError
+from webdyno.core.files import MIB, read_named
 from webdyno.core.limits import (
     BASELINE,
     BASELINE_AGAIN,
@@ -42,6 +46,7 @@ if TYPE_CHECKING:
 
 ORIGIN, WORKING_TREE = "origin/main", "."
 REQUESTS = "requests"
+MOST_NAMED_BYTES = 256 * MIB
 BUDGET_S = 600.0
 LEAST, MOST = 0.001, 2.0
 """Shares by which something may be worse."""
@@ -242,7 +247,19 @@ class Files:
             own = tomllib.loads(self._project_text())
         except ValueError:
             return True
-        return {**own, APP: None} != {**project.file.data, APP: None}
+        data = {**project.file.data, APP: None}
+        tables = check_tables(project.file.data, project.file.place)
+        named = (project.folder / name for _, name in files_named(tables))
+        return {**own, APP: None} != data or any(map(self._differs, named))
+
+    def _differs(self, file: Path) -> bool:
+        """Whether a file that requests are made of is another one here; not if it isn't of here."""
+        top, path = self.repository.top.resolve(), Path(os.path.normpath(file.absolute()))
+        if not path.is_relative_to(top):
+            return False
+        there = self.repository.file_of(self.revision, path.relative_to(top))
+        here = read_named(path, MOST_NAMED_BYTES).decode(errors="replace")
+        return there is None or there.splitlines() != here.splitlines()
 
     def _project_text(self) -> str:
         """Return what stands in the file that is found from here up, as `Project.around` does."""
