@@ -35,24 +35,43 @@ def test_the_list_says_of_a_command_what_its_own_help_says(command: CommandParts
     assert " ".join(said.partition("\n\n")[0].split()) == command.does
 
 
+HELPS = """
+import os, sys
+from webdyno.interfaces.cli import run_command_line
+for name in sys.argv[1:]:
+    if os.fork() == 0:
+        run_command_line([name, "--help"] if name else ["--help"])
+        print("\\nimported:", *sys.modules, "\\nend", flush=True)
+        os._exit(0)
+    os.wait()
+"""
+"""One process shows them all, as a start takes half a second; its children import by themselves."""
+
+
+@pytest.fixture(scope="module")
+def helps() -> dict[str, tuple[str, set[str]]]:
+    """By command: its help, and all modules that were imported for it."""
+    words = [sys.executable, "-c", HELPS, "", *commands()]
+    done = subprocess.run(words, check=True, capture_output=True, text=True)
+    parts = (part.rpartition("\nimported:") for part in done.stdout.split("\nend\n")[:-1])
+    names = ("", *commands())
+    return {
+        name: (listing, set(modules.split()))
+        for name, (listing, _, modules) in zip(names, parts, strict=True)
+    }
+
+
 @pytest.mark.parametrize("name", ["", *commands()])
-def test_help_imports_the_command_that_is_called_and_nothing_heavy(name: str) -> None:
-    program = (
-        "import sys; from webdyno.interfaces.cli import run_command_line;"
-        "run_command_line(sys.argv[1:]);"
-        "print('\\nimported:', *sys.modules)"
-    )
-    words = [name, "--help"] if name else ["--help"]
-    done = subprocess.run(
-        [sys.executable, "-c", program, *words], check=True, capture_output=True, text=True
-    )
-    listing, _, modules = done.stdout.rpartition("\nimported:")
+def test_help_imports_the_command_that_is_called_and_nothing_heavy(
+    helps: dict[str, tuple[str, set[str]]], name: str
+) -> None:
+    listing, modules = helps[name]
     assert name or all(each in listing for each in commands())
     modules_of = {each: it.typed.partition(":")[0] for each, it in commands().items()}
-    loaded = {*modules.split()} & {*modules_of.values()}
+    loaded = modules & {*modules_of.values()}
     assert loaded == ({modules_of[name]} if name else set())
     printing = {"rich.console", "webdyno.report"} if name in PRINTING else set()
-    assert not HEAVY.intersection(modules.split()) - printing
+    assert not HEAVY.intersection(modules) - printing
 
 
 @pytest.mark.parametrize(
