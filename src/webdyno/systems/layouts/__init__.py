@@ -18,7 +18,6 @@ from webdyno.core.tables import read_text
 from webdyno.systems.layouts.app import FoundApp, Layout, is_of_interest, sources
 from webdyno.systems.layouts.compiled import find_dotnet, find_elixir, find_go, find_rust
 from webdyno.systems.layouts.databases import with_services
-from webdyno.systems.layouts.deno import find_deno
 from webdyno.systems.layouts.dockerfile import (
     MIGRATES,
     find_compose,
@@ -26,7 +25,7 @@ from webdyno.systems.layouts.dockerfile import (
     with_start_scripts,
 )
 from webdyno.systems.layouts.jvm import find_jvm
-from webdyno.systems.layouts.node import find_node, for_production
+from webdyno.systems.layouts.node import find_deno, find_node, for_production
 from webdyno.systems.layouts.node_package import called_by, manager_of, package_in
 from webdyno.systems.layouts.php_and_ruby import (
     RAILS_ENVIRONMENT,
