@@ -176,6 +176,7 @@ def _sitting(
 def _sit(sitting: "Sitting", folder: Path) -> Exit:
     """Measure what is missing, and say what is known and what is missing then."""
     from webdyno.league.measuring import words_of
+    from webdyno.league.records import LEAGUE_FOLDER
     from webdyno.media.console import notify, plain_console
 
     notify(words_of(sitting.lacks()))
@@ -185,9 +186,8 @@ def _sit(sitting: "Sitting", folder: Path) -> Exit:
     console.print()
     for words in sitting.headlines():
         console.print(words, soft_wrap=True)
-    pages = command(
-        "league", "--site", "pages", *(["-o", folder] if str(folder) != "league" else [])
-    )
+    elsewhere = [] if folder == LEAGUE_FOLDER else ["-o", str(folder)]
+    pages = command("league", "--site", "pages", *elsewhere)
     console.print(f"\n{words_of(left)}\nPages: {pages}", soft_wrap=True)
     if sitting.failures:
         notify("failed:\n" + "\n".join(sitting.failures))
