@@ -12,9 +12,11 @@ from report import comparisons, questions, runs, sweeps
 from report.approved import assert_as_approved
 from report.in_terminal import in_terminal
 from validity.broken import readings_with
+from webdyno.core.metrics import METRICS
 from webdyno.core.records import SlotRecord
 from webdyno.report.brief import brief
 from webdyno.report.headlines import next_steps
+from webdyno.report.words import kind_words
 
 RUN = Path("runs/2026-03-14-static-hello")
 
@@ -147,6 +149,12 @@ def test_what_is_still_valid_has_a_headline_and_a_table() -> None:
     assert "\nDo  Raise the server's listen backlog" in reported
     assert re.search(r"CPU per request +60\.9 µs +20\.2 µs +3\.01× .*▼ worse", reported)
     assert re.search(r"Throughput, latency +✕ not valid", reported)
+
+
+def test_metrics_are_named_by_their_kind_or_apart() -> None:
+    rules = [METRICS[name] for name in ("server_cpu_us", "latency_p50_us", "latency_p99_us")]
+    assert kind_words(rules) == ["CPU per request", "latency"]
+    assert kind_words(rules[::2], {"latency"}) == ["CPU per request", "latency p99"]
 
 
 def test_a_machine_that_is_too_noisy_is_said_with_what_is_certain_first() -> None:

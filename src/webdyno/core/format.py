@@ -302,16 +302,21 @@ def scalar(value: object) -> str:
     return str(value).lower() if isinstance(value, bool) else str(value)
 
 
+FACTORS_IN_WORDS = {"load.rate_per_s": "requests/s"}
+
+
 def factor_names(factors: Iterable[str]) -> dict[str, str]:
     """Return each factor a short name: the setting's own, with its variant's, or all of its key.
 
-    `load.connections` is `connections`, `variants.nginx.settings.workers` is `nginx workers`.
+    `load.connections` is `connections`, `variants.nginx.settings.workers` is `nginx workers`, and
+    an arrival rate has its unit for a name.
     """
     keys = [(key, key.split(".")) for key in factors]
     short = {
         key: f"{parts[1]} {parts[-1]}" if parts[0] == "variants" and len(parts) > 2 else parts[-1]
         for key, parts in keys
     }
+    short |= {key: words for key, words in FACTORS_IN_WORDS.items() if key in short}
     taken = list(short.values())
     return {key: key if taken.count(name) > 1 else name for key, name in short.items()}
 

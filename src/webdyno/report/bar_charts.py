@@ -25,7 +25,7 @@ ROW_PX, LABEL_PX, BAR_PX, END_PX = 44, 9, 20, 36
 """Height of a bar with its label above it; where the label, the bar's top and its end are in it."""
 MOST_ROOM = 1.6
 """How far beyond the longest bar an axis goes; wider intervals are cut off there."""
-VALUE_PX = 175
+VALUE_PX = 110
 """So much of a row's line is left to its value."""
 
 

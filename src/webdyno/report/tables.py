@@ -146,7 +146,8 @@ def _not_valid(point: PointView, shown: Sequence[MetricTable]) -> str:
         if each.verdict is Verdict.INVALID
     ]
     lacking = (rule for rule in invalid if rule.in_brief and rule.name not in names)
-    return text.upper_first(", ".join(kind_words(lacking)))
+    valid = {METRICS[name].kind for name in names}
+    return text.upper_first(", ".join(kind_words(lacking, valid)))
 
 
 def _rows_of_variants(

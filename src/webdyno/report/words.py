@@ -1,6 +1,6 @@
 """Words and signs for verdicts, metrics and figures, and for how far these can be off."""
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from statistics import median
 
 from webdyno.comparison.sentences import (
@@ -130,9 +130,16 @@ def _middle(ends: Sequence[float | None]) -> float | None:
     return median(known) if 2 * len(known) > len(ends) else None
 
 
-def kind_words(rules: Iterable[MetricRule]) -> list[str]:
-    """Return what metrics are about, each once: `throughput`, `CPU per request`, `latency`."""
-    return list(dict.fromkeys(rule.short if rule.kind == "work" else rule.kind for rule in rules))
+def kind_words(rules: Iterable[MetricRule], apart: Collection[str] = ()) -> list[str]:
+    """Return what metrics are about, each once: `throughput`, `CPU per request`, `latency`.
+
+    Of the kinds `apart` each metric by its own name: `latency p99`.
+    """
+    return list(
+        dict.fromkeys(
+            rule.metric.label if rule.kind in {"work", *apart} else rule.kind for rule in rules
+        )
+    )
 
 
 def side_word(comparison: Comparison | Change) -> str:

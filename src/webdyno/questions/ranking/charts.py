@@ -173,7 +173,7 @@ def cpu_parts_figure(point: PointView) -> Figure | None:
     )
     return Figure(
         name="cpu-parts",
-        title="What the servers' CPU time is",
+        title="Where the servers' CPU time goes",
         caption="Per request. Full color: the servers' own code; pale: the kernel.",
         panels=(panel("cpu-parts", f"CPU time per request: {about}.", chart, height=height),),
         by_variant=False,
