@@ -178,7 +178,7 @@ def _noise(point: PointView) -> Iterator[tuple[str, str]]:
     data, taken = point.data, taken_by_others(point.data)
     by_throughput = any(comparison.metric == THROUGHPUT for comparison in point.decisive)
     if taken and by_throughput and at_equal_cpu(valid_for(data, THROUGHPUT)):
-        taken += "; compared per CPU second"
+        taken += "; ratios per CPU second"
     elif taken and taken_share(data.slots) >= MUCH_TAKEN:
         taken += ", so only ratios count"
     excluded = point.judgement.excluded_count
