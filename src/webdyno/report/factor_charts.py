@@ -257,7 +257,9 @@ def _along(variants: Sequence[str], rows: Rows, axis: Axis, upright: _Upright) -
     layers: list[Any] = _equivalence(rows, axis, upright)
     ends = {"y": upright.encode("low"), "y2": "high:Q"}
     if axis.scale == "names":
-        base = base.encode(xOffset=alt.XOffset("variant:N").scale(domain=list(variants)))
+        drawn = {row["variant"] for row in rows}
+        next_to = [variant for variant in variants if variant in drawn]
+        base = base.encode(xOffset=alt.XOffset("variant:N").scale(domain=next_to))
         layers.append(base.mark_rule(strokeWidth=3, strokeCap="round", aria=False).encode(**ends))
     else:
         line = base.mark_line(strokeWidth=2.5, aria=False)
