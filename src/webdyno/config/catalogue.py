@@ -6,7 +6,7 @@ What isn't webdyno's own is known by the sum over its files.
 import hashlib
 import logging
 import os
-from collections.abc import Iterable, Mapping, Sequence, Set
+from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass, replace
 from functools import cache
 from pathlib import Path
@@ -112,14 +112,14 @@ class Catalogue:
         stacks = {
             path.parent.name: _read(Stack, path, services)
             for path in [
-                *(it.folder / "stack.toml" for it in self.stacks.values() if _has(it, renewed)),
+                *(folder / "stack.toml" for folder in _with(renewed, self.stacks.values())),
                 *_files(folders, "stacks/*/stack.toml"),
             ]
         }
         sites = {
             path.parent.name: _read(Site, path, services)
             for path in [
-                *(it.folder / "site.toml" for it in self.sites.values() if _has(it, renewed)),
+                *(folder / "site.toml" for folder in _with(renewed, self.sites.values())),
                 *_files(folders, "sites/*/site.toml"),
             ]
         }
@@ -166,8 +166,11 @@ def _package_folders() -> list[Path]:
     return [*(each.value for each in added), BUILT_IN]
 
 
-def _has(part: Stack | Site, services: Set[str]) -> bool:
-    return any(role.service.name in services for role in part.services.values())
+def _with(services: Set[str], parts: Iterable[Stack | Site]) -> Iterator[Path]:
+    """Yield the folders of stacks or sites that have one of some services."""
+    for part in parts:
+        if any(role.service.name in services for role in part.services.values()):
+            yield part.folder
 
 
 def _choose(choices: Mapping[str, T], kind: str, name: str) -> T:

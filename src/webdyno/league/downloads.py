@@ -32,7 +32,10 @@ def sheet_of(results: Results) -> str:
                     *((rank.best, rank.worst) if rank else ("", "")),
                     *(entry.out, entry.limited_by, entry.measured_at.isoformat(), entry.run),
                     *(entry.webdyno_version, entry.load_generator),
-                    *("; ".join(f"{it} {v}" for it, v in entry.versions.items()), entry.command),
+                    *(
+                        "; ".join(f"{name} {version}" for name, version in entry.versions.items()),
+                        entry.command,
+                    ),
                     *(end for metric in SHOWN for end in _ends(entry.figures.get(metric))),
                 ]
             )

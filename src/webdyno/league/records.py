@@ -95,7 +95,9 @@ class LeagueFolder:
         """Return the machines of all runs, that of the newest run first."""
         machines: list[MeasuredMachine] = []
         for run in self.runs():
-            of_it = next((it for it in machines if is_same(it.machine, run.head.machine)), None)
+            of_it = next(
+                (each for each in machines if is_same(each.machine, run.head.machine)), None
+            )
             if of_it is None:
                 machines.append(MeasuredMachine(run.head.machine, [run]))
             else:

@@ -94,7 +94,7 @@ def _fitting(written: Sequence[str]) -> str | None:
     """Return fewer connections for HAProxy, which doesn't start with more than it has files for."""
     _, files = resource.getrlimit(resource.RLIMIT_NOFILE)
     fits = (files - SPARE_FILES) // FILES_PER_CONNECTION
-    too_many = [it for it in written if it.isdecimal() and int(it) > fits]
+    too_many = [word for word in written if word.isdecimal() and int(word) > fits]
     return str(fits) if too_many and files != resource.RLIM_INFINITY else None
 
 

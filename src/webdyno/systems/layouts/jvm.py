@@ -173,7 +173,7 @@ def _configurations(folder: Path) -> Iterator[str]:
     texts = [read_text(folder / name) or "" for name in CONFIGURATIONS]
     yield from texts
     profiles = [
-        name for text in texts for found in PROFILES.findall(text) for name in found.split(",")
+        name for text in texts for names in PROFILES.findall(text) for name in names.split(",")
     ]
     for profile in filter(None, profiles):
         for name in CONFIGURATIONS:

@@ -129,8 +129,8 @@ def _statements_of_ruby(text: str) -> dict[str, str]:
     statements: dict[str, list[str]] = {}
     current: list[str] = []
     for line in text.splitlines():
-        if found := PUMA_SETTING.match(line):
-            current = statements[found[1]] = [found[2]]
+        if setting := PUMA_SETTING.match(line):
+            current = statements[setting[1]] = [setting[2]]
         elif line.startswith((" ", "\t", "}", "end")):
             current.append(line)
         else:
