@@ -13,6 +13,7 @@ import pytest
 from webdyno.config import Catalogue
 from webdyno.core.errors import OperationError, UserError
 from webdyno.core.service import Need
+from webdyno.systems.containers import image
 from webdyno.systems.containers.engine import Container, Image
 from webdyno.systems.containers.image import asked_port
 from webdyno.systems.containers.podman import full_name, podman, short_names
@@ -33,6 +34,26 @@ def asked(
         testbed=testbed,
         provide=lambda _: None,
     )
+
+
+@pytest.mark.parametrize(
+    "name",
+    [*("PATH", "LD_PRELOAD", "BASH_ENV", "ENV", "CONTAINERS_CONF", "DOCKER_HOST", "https_proxy")],
+)
+def test_no_secret_has_a_name_that_the_engine_heeds(
+    name: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It would say what code runs as who starts it, out of any container."""
+
+    def started(*_: object) -> None:
+        raise AssertionError("an engine was asked")
+
+    monkeypatch.setattr(image, "_containers", started)
+    with pytest.raises(UserError, match=rf"here: \${name} would be the engine's"):
+        image.make(asked([], {name: "./bin:${env:SHOP_KEY}"}))
+    for harmless in ({name: "/bin"}, {"LDAP_PASSWORD": "${env:SHOP_KEY}"}):
+        with pytest.raises(AssertionError, match="an engine was asked"):
+            image.make(asked([], harmless))
 
 
 @pytest.mark.parametrize(

@@ -5,6 +5,7 @@ variant has the port that its image listens on to itself; no proxy leads there. 
 with the variant, kill -9 included.
 """
 
+import re
 from collections.abc import Mapping
 from pathlib import Path
 
@@ -25,6 +26,14 @@ USUAL_PORTS = (80, 8080)
 BUILD_FILES = ("Containerfile", "Dockerfile")
 COMPOSE_ENDINGS = (".yaml", ".yml")
 WEB = "web"
+HEEDED = re.compile(
+    r"(LD|DYLD|BASH|GLIBC|MALLOC|GCONV|DOCKER|BUILDKIT|BUILDAH|PODMAN|CONTAINERS?|CNI|NETAVARK|CRUN"
+    r"|RUNC|OCI|DBUS|XDG|PYTHON|NOTIFY|SYSTEMD|WEBDYNO|LC|REGISTRY_AUTH|SSH_AUTH|SSL_CERT)(_.*)?"
+    r"|BASH.*|PYTHON.*|GO[A-Z]*|PATH|HOME|ENV|IFS|SHELL|SHELLOPTS|PS[0-4]|CDPATH|TMPDIR|TMP|TEMP"
+    r"|PWD|OLDPWD|LOCPATH|LANG|USER|LOGNAME|.*_PROXY|CGROUP_MANAGER|STORAGE_(DRIVER|OPTS)|_.*",
+    re.IGNORECASE,
+)
+"""Names of variables that say to shells and engines what they run, or where it lies."""
 NOTHING: Mapping[str, str] = {}
 
 
@@ -79,6 +88,7 @@ def make(spec: TargetSpec) -> GeneratedService:
             f"{spec.place}: containers have a network of their own and can't be in that of "
             "--testbed netns; leave that out"
         )
+    secrets = _secrets(spec)
     engine, containers = _containers(spec)
     *others, front = containers
     port = asked_port(front, spec)
@@ -86,8 +96,6 @@ def make(spec: TargetSpec) -> GeneratedService:
     starts = engine.start_files(spec.written, containers, inside=inside)
     texts = dict(starts.texts)
     given = spec.keys.environment
-    # No file may show secrets, so the engine is started with them.
-    secrets = {name: verbatim(text) for name, text in given.items() if SECRET.search(text)}
     variables = secrets | variables_of_services(spec)
     for other in others:
         texts[variables_file(other.name)] = _variables(other, spec)
@@ -119,6 +127,20 @@ def make(spec: TargetSpec) -> GeneratedService:
         },
         behind=spec.keys.services,
     )
+
+
+def _secrets(spec: TargetSpec) -> dict[str, str]:
+    """Return what the engine is started with, since no file may show it.
+
+    Raise UserError for names that the engine heeds itself: a revision's author chose them.
+    """
+    secrets = {name: text for name, text in spec.keys.environment.items() if SECRET.search(text)}
+    for name in filter(HEEDED.fullmatch, [*secrets, *variables_of_services(spec)]):
+        raise UserError(
+            f"{spec.place}: ${name} would be the engine's as well, which heeds that name: call it "
+            "something else"
+        )
+    return {name: verbatim(text) for name, text in secrets.items()}
 
 
 def _containers(spec: TargetSpec) -> tuple[Engine, list[Container]]:
