@@ -9,6 +9,7 @@ import pytest
 
 from e2e.commands import QUICK, environment
 from test_adding import SLOTH
+from variants import further
 from webdyno.config.catalogue import BUILT_IN
 from webdyno.host.children import python_module
 
@@ -121,7 +122,7 @@ def test_a_question_is_asked_by_its_table(packages: Path) -> None:
     assert '"headline": "Well: ' in (packages.parent / "run/report.json").read_text()
 
 
-@pytest.mark.parametrize("key", ["gate", "load", "no-name"])
+@pytest.mark.parametrize("key", ["gate", *map(further, ("load", "no-name"))])
 def test_a_question_takes_no_key_that_there_is(packages: Path, key: str) -> None:
     install(packages, f"[webdyno.questions]\n{key} = webdyno_sloth:QUESTION\n")
     (packages.parent / "any.toml").write_text(EXPERIMENT)
@@ -142,8 +143,8 @@ def test_an_output_is_audited(packages: Path) -> None:
     ("entry_point", "why"),
     [
         ("webdyno_sloth:MISSING", "can't be loaded: AttributeError"),
-        ("nowhere:CATALOG", "can't be loaded: ModuleNotFoundError"),
-        ("webdyno_sloth:NUMBER", "webdyno_sloth:NUMBER should be a Path, and is a int"),
+        further("nowhere:CATALOG", "can't be loaded: ModuleNotFoundError"),
+        further("webdyno_sloth:NUMBER", "webdyno_sloth:NUMBER should be a Path, and is a int"),
         ("webdyno_sloth:__path__", "should be a Path, and is a list"),
     ],
 )
