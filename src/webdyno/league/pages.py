@@ -17,8 +17,7 @@ from webdyno.core.files import write_whole
 from webdyno.core.judgement import Ranking
 from webdyno.core.metrics import CPU_TIME, METRICS
 from webdyno.core.stack import Stack
-from webdyno.league.downloads import sheet_of
-from webdyno.league.tables import MEMORY, P50, P99, Entry, Results, StackAbout, Standing
+from webdyno.league.tables import MEMORY, P50, P99, Entry, Results, StackAbout, Standing, sheet_of
 from webdyno.league.words import (
     cells,
     deciding_words,
