@@ -15,7 +15,8 @@ from webdyno.core.experiment import Experiment
 from webdyno.interfaces.cli import run_command_line
 from webdyno.interfaces.cli.flags import RunFlags
 from webdyno.interfaces.cli.progress import at_terminal
-from webdyno.questions.gate.experiment import Files, tolerances
+from webdyno.questions.gate.experiment import tolerances
+from webdyno.questions.gate.files import Files
 from webdyno.questions.gate.settings import GateSettings
 from webdyno.systems.changes import nothing_to_measure
 from webdyno.systems.project import Project

@@ -3,22 +3,17 @@
 Two revisions of a repository, and how much worse one of them may be.
 """
 
-import os
 import re
 import shlex
-import tomllib
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from webdyno.config import Catalogue, CommandLine, Draft, Override
-from webdyno.config.checks import check_tables
 from webdyno.config.experiment import Source
 from webdyno.config.reading import KeyPath, build, nearest
-from webdyno.config.requests import files_named
 from webdyno.core.errors import UserError
-from webdyno.core.files import MIB, read_named
 from webdyno.core.limits import (
     BASELINE,
     BASELINE_AGAIN,
@@ -38,15 +33,14 @@ from webdyno.launch.arrangement import Arrangement, checked_with_own, common_sit
 from webdyno.launch.caller import Caller
 from webdyno.launch.consent import refuse_own_systems
 from webdyno.launch.sending import project_around
+from webdyno.questions.gate.files import Files
 
 if TYPE_CHECKING:
     from webdyno.launch.measure import MeasuredRun
     from webdyno.systems.project import Project
-    from webdyno.systems.repository import Repository, Revision
 
 ORIGIN, WORKING_TREE = "origin/main", "."
 REQUESTS = "requests"
-MOST_NAMED_BYTES = 256 * MIB
 BUDGET_S = 600.0
 LEAST, MOST = 0.001, 2.0
 """Shares by which something may be worse."""
@@ -213,7 +207,7 @@ class _Variant:
     """`rev:main`, or whatever else a variant can be."""
     name: str
     """For people: `main (1a2b3c4)`."""
-    files: "Files | None"
+    files: Files | None
     asked: str
     """What stands behind the flag."""
 
@@ -230,48 +224,6 @@ class _Variant:
         if self.files is None or head.files is None:
             return ""
         return self.files.repository.commits_between(self.files.revision, head.files.revision)
-
-
-@dataclass(frozen=True)
-class Files:
-    """What a revision consists of."""
-
-    repository: "Repository"
-    revision: "Revision"
-
-    def rules_differ(self, project: "Project") -> bool:
-        """Whether it would be measured by other rules than the project's, its program aside."""
-        from webdyno.systems.project import APP
-
-        try:
-            own = tomllib.loads(self._project_text())
-        except ValueError:
-            return True
-        data = {**project.file.data, APP: None}
-        tables = check_tables(project.file.data, project.file.place)
-        named = (project.folder / name for _, name in files_named(tables))
-        return {**own, APP: None} != data or any(map(self._differs, named))
-
-    def _differs(self, file: Path) -> bool:
-        """Whether a file that requests are made of is another one here; not if it isn't of here."""
-        top, path = self.repository.top.resolve(), Path(os.path.normpath(file.absolute()))
-        if not path.is_relative_to(top):
-            return False
-        there = self.repository.file_of(self.revision, path.relative_to(top))
-        here = read_named(path, MOST_NAMED_BYTES).decode(errors="replace")
-        return there is None or there.splitlines() != here.splitlines()
-
-    def _project_text(self) -> str:
-        """Return what stands in the file that is found from here up, as `Project.around` does."""
-        from webdyno.systems.target import PROJECT_FILE
-
-        top = self.repository.top.resolve()
-        here = Path.cwd().relative_to(top)
-        texts = (
-            self.repository.file_of(self.revision, folder / PROJECT_FILE)
-            for folder in (here, *here.parents)
-        )
-        return next((text for text in texts if text is not None), "")
 
 
 def _variant(asked: str, flag: str, catalogue: Catalogue, caller: Caller) -> _Variant:

@@ -1,0 +1,59 @@
+"""A revision's files, and whether it would be measured by other rules than a project's."""
+
+import os
+import tomllib
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from webdyno.config.checks import check_tables
+from webdyno.config.requests import files_named
+from webdyno.core.files import MIB, read_named
+
+if TYPE_CHECKING:
+    from webdyno.systems.project import Project
+    from webdyno.systems.repository import Repository, Revision
+
+MOST_NAMED_BYTES = 256 * MIB
+
+
+@dataclass(frozen=True)
+class Files:
+    """What a revision consists of."""
+
+    repository: "Repository"
+    revision: "Revision"
+
+    def rules_differ(self, project: "Project") -> bool:
+        """Whether it would be measured by other rules than the project's, its program aside."""
+        from webdyno.systems.project import APP
+
+        try:
+            own = tomllib.loads(self._project_text())
+        except ValueError:
+            return True
+        data = {**project.file.data, APP: None}
+        tables = check_tables(project.file.data, project.file.place)
+        named = (project.folder / name for _, name in files_named(tables))
+        return {**own, APP: None} != data or any(map(self._differs, named))
+
+    def _differs(self, file: Path) -> bool:
+        """Whether a file that requests are made of is another one here; not if it isn't of here."""
+        top, path = self.repository.top.resolve(), Path(os.path.normpath(file.absolute()))
+        if not path.is_relative_to(top):
+            return False
+        there = self.repository.file_of(self.revision, path.relative_to(top))
+        here = read_named(path, MOST_NAMED_BYTES).decode(errors="replace")
+        return there is None or there.splitlines() != here.splitlines()
+
+    def _project_text(self) -> str:
+        """Return what stands in the file that is found from here up, as `Project.around` does."""
+        from webdyno.systems.target import PROJECT_FILE
+
+        top = self.repository.top.resolve()
+        here = Path.cwd().relative_to(top)
+        texts = (
+            self.repository.file_of(self.revision, folder / PROJECT_FILE)
+            for folder in (here, *here.parents)
+        )
+        return next((text for text in texts if text is not None), "")
