@@ -20,6 +20,8 @@ class Case:
     keepalive: bool = True
     streams: int | None = None
     """Requests at a time on each connection of HTTP/2; None for HTTP/1.1."""
+    grpc: bool = False
+    """Whether its requests are calls of gRPC."""
     tls: bool = False
     rate_rps: int | None = None
     """Requests per second of an open loop; None for a closed loop."""
@@ -115,6 +117,17 @@ CASES = {
             streams=2,
             reference="h2load",
             floor=None,
+        ),
+        Case(
+            "grpc",
+            "unary calls of gRPC, 8 connections of 10 streams",
+            "/helloworld.Greeter/SayHello",
+            connections=8,
+            streams=10,
+            grpc=True,
+            reference="ghz",
+            floor=None,
+            goals={"ghz": 0.5},
         ),
     )
 }

@@ -14,6 +14,10 @@ AB_REQUESTS_PER_S = 1_000_000
 """More than any server answers: ab wants a number next to the time, and memory for each of them."""
 
 
+PROTO = Path(__file__).parents[2] / "src/webdyno/systems/catalog/sites/grpc-greeter/greeter.proto"
+MESSAGE = '{"name": "world"}'
+
+
 class CannotMakeLoadError(Exception):
     """The client has no such kind of load; the message says what it lacks."""
 
@@ -46,6 +50,11 @@ def _only_http1(case: Case) -> None:
         raise CannotMakeLoadError("it can't be told connections and streams of HTTP/2")
 
 
+def _no_grpc(case: Case) -> None:
+    if case.grpc:
+        raise CannotMakeLoadError("it makes no calls of gRPC")
+
+
 def _whole_seconds(duration_s: float) -> int:
     return max(1, round(duration_s))
 
@@ -53,6 +62,8 @@ def _whole_seconds(duration_s: float) -> int:
 def _loadgen(case: Case, url: str, duration_s: float, budget: str = "") -> list[str]:
     if budget and not case.rate_rps:
         raise CannotMakeLoadError("in a closed loop nothing is due")
+    if case.grpc:
+        url = url.replace("http", "grpc", 1)
     return [
         *("run", url, "--threads", "1", "--json"),
         *("--connections", str(case.connections), "--time", f"{duration_s:g}s"),
@@ -60,6 +71,7 @@ def _loadgen(case: Case, url: str, duration_s: float, budget: str = "") -> list[
         *(["--send-delay-budget", budget] if budget else []),
         *([] if case.keepalive else ["--keepalive", "never"]),
         *(["--http2", "--streams", str(case.streams)] if case.http2 else []),
+        *(["--proto", str(PROTO), "--message", MESSAGE] if case.grpc else []),
         *(["--tls-verify", "off"] if case.tls else []),
     ]
 
@@ -113,6 +125,7 @@ def _ab(case: Case, url: str, duration_s: float) -> list[str]:
 
 def _h2load(case: Case, url: str, duration_s: float) -> list[str]:
     _only_closed(case)
+    _no_grpc(case)
     if not case.keepalive:
         raise CannotMakeLoadError("it can't open a new connection per request")
     return [
@@ -131,7 +144,21 @@ def _hey(case: Case, url: str, duration_s: float) -> list[str]:
     ]
 
 
+def _ghz(case: Case, url: str, duration_s: float) -> list[str]:
+    if not case.grpc:
+        raise CannotMakeLoadError("it makes calls of gRPC only")
+    parts = urlsplit(url)
+    return [
+        *("--proto", str(PROTO), "--call", parts.path[1:], "--data", MESSAGE, "--format", "json"),
+        *("--connections", str(case.connections), "--concurrency", str(case.in_flight)),
+        *("--cpus", "1", "--duration", f"{duration_s:g}s", "--duration-stop", "wait"),
+        *(["--skipTLS"] if case.tls else ["--insecure"]),
+        parts.netloc,
+    ]
+
+
 def _oha(case: Case, url: str, duration_s: float) -> list[str]:
+    _no_grpc(case)
     return [
         *("--no-tui", "--output-format", "json", "--worker-threads", "1"),
         *("-z", f"{round(duration_s * 1000)}ms", "-c", str(case.connections)),
@@ -169,5 +196,6 @@ CLIENTS = {
         Client("h2load", "h2load", _h2load, counts.h2load),
         Client("hey", "hey", _hey, counts.hey),
         Client("oha", "oha", _oha, counts.oha),
+        Client("ghz", "ghz", _ghz, counts.ghz),
     )
 }

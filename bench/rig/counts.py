@@ -103,6 +103,15 @@ def hey(output: str) -> Counts:
     return Counts(right, wrong)
 
 
+def ghz(output: str) -> Counts:
+    """Read ghz's JSON."""
+    by_status = _part(_json(output), "statusCodeDistribution")
+    right = by_status.get("OK", 0)
+    if not isinstance(right, int):
+        raise BenchError("ghz's JSON has no number named statusCodeDistribution.OK")
+    return Counts(right, sum(_integers(by_status)) - right)
+
+
 CUT_OFF = "aborted due to deadline"
 """What oha calls the requests in flight when the time is up; no failures."""
 

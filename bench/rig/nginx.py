@@ -17,6 +17,9 @@ from rig.process import BenchError, pinned
 FILES = {"/100b": 100, "/100kb": 100 * 1024, "/1mb": 1024 * 1024}
 """Path and bytes of what is served."""
 
+GREETING = b"\0\0\0\0\x0d\x0a\x0bHello world"
+"""What a call of gRPC is answered: a `HelloReply`, with the five bytes before it."""
+
 READY_WITHIN_S = 5.0
 COUNTERS_WITHIN_S = 30.0
 """The status page queues behind the load, which can be tens of thousands of requests."""
@@ -47,6 +50,9 @@ http {{
         {tls}
         root {folder}/files;
         location = /status {{ stub_status; }}
+        # A file is for GET, which an internal redirect makes of any other method.
+        location = /helloworld.Greeter/SayHello {{ error_page 405 =200 /greeting; }}
+        location = /greeting {{ default_type application/grpc; add_trailer grpc-status 0 always; }}
     }}
 }}
 """
@@ -135,6 +141,7 @@ def running_nginx(
         (folder / "files").mkdir()
         for path, size_bytes in FILES.items():
             (folder / "files" / path[1:]).write_bytes(b"x" * size_bytes)
+        (folder / "files/greeting").write_bytes(GREETING)
         for path, text in (pages or {}).items():
             (folder / "files" / path[1:]).write_text(text)
         ports = _free_ports()

@@ -72,6 +72,10 @@ def _loadgen_websocket(load: Load) -> list[str]:
     return _loadgen(over, ("--message", "Hello, World!"))
 
 
+def _loadgen_grpc(load: Load) -> list[str]:
+    return _loadgen(replace(load, url=load.url.replace("http", "grpc", 1) + "a.Service/Call"))
+
+
 def _wrk(load: Load) -> list[str]:
     connections = closed_loop_connections(load)
     return ["-t1", f"-c{connections}", f"-d{load.duration_s}s", "-s", str(LUA), load.url]
@@ -135,6 +139,14 @@ REPORTERS = {
             "loadgen-websocket",
             "the same, by messages over WebSocket",
             _loadgen_websocket,
+            percentiles.loadgen,
+            good_exits=(0, 3),
+            program="loadgen",
+        ),
+        Reporter(
+            "loadgen-grpc",
+            "the same, by calls of gRPC",
+            _loadgen_grpc,
             percentiles.loadgen,
             good_exits=(0, 3),
             program="loadgen",

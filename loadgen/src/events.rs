@@ -1,11 +1,11 @@
 //! Streamed answers: which of a body's bytes end an event.
 
-mod messages;
 mod tokens;
 
 use memchr::memchr2;
-use messages::Messages;
 use serde::Deserialize;
+
+use crate::grpc::messages::Messages;
 
 /// How events of a streamed answer are separated.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize, clap::ValueEnum)]

@@ -28,13 +28,14 @@
 //! | in window | due within it: what the result is about |
 
 pub mod ask;
+pub mod calls;
 pub mod cli;
 pub mod clock;
 pub mod engine;
 pub mod events;
 pub mod expect;
 mod given;
-mod grpc;
+pub mod grpc;
 pub mod http1;
 pub mod http2;
 mod named;

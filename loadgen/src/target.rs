@@ -82,12 +82,12 @@ impl Target {
         // The case of a scheme says nothing (RFC 3986 section 3.1).
         let (scheme, rest) = url.split_once("://").unwrap_or_default();
         let secure = match scheme.to_ascii_lowercase().as_str() {
-            "http+unix" | "ws+unix" => return unix(rest),
-            "http" | "ws" => false,
-            "https" | "wss" => true,
+            "http+unix" | "ws+unix" | "grpc+unix" => return unix(rest),
+            "http" | "ws" | "grpc" => false,
+            "https" | "wss" | "grpcs" => true,
             _ => {
-                let message =
-                    "does not begin with http://, https://, ws://, wss:// or http+unix://";
+                let message = "does not begin with http://, https://, ws://, wss://, grpc://, grpcs:// \
+                               or http+unix://";
                 return Err(format!("{url:?} {message}"));
             }
         };

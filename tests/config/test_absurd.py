@@ -7,7 +7,8 @@ import pytest
 
 from webdyno.config import Catalogue, factors, read_overrides, read_settings
 from webdyno.core.errors import UserError
-from webdyno.core.request import may_be_compressed, spell_out
+from webdyno.core.paths import spell_out
+from webdyno.core.request import may_be_compressed
 from webdyno.core.sweep import plan_points
 
 

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from webdyno.core.request import percent_encode, spell_out
+from webdyno.core.paths import percent_encode, spell_out
 
 
 @given(st.integers(0, 10**6), st.integers(0, 300))

@@ -13,7 +13,7 @@ import pytest
 
 from variants import further
 from webdyno.config import Catalogue
-from webdyno.core.request import spell_out
+from webdyno.core.paths import spell_out
 from webdyno.core.setting import SettingValue
 from webdyno.core.testbed import TestbedSettings
 from webdyno.host.netns import open_testbed

@@ -24,8 +24,9 @@ PREFACE = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n"
 DATA, HEADERS, SETTINGS = 0, 1, 4
 ACK = END_STREAM = 1
 END_HEADERS = 4
-STATUS_200 = b"\x88"
-"""As HPACK has it (RFC 7541, appendix A)."""
+OF_GRPC = b"\x88\x0f\x10\x10application/grpc"
+"""Status 200 and the content's type, as HPACK has them (RFC 7541)."""
+ENDED_WELL = b"\x00\x0bgrpc-status\x010"
 
 
 def say(what: object) -> None:
@@ -53,7 +54,8 @@ class Log:
             write(number)
             (self.gap_s if number else self.first_s).append(now_s - before_s)
             before_s, first_s = now_s, first_s or now_s
-        self.per_event_s.append((before_s - first_s) / (EVENTS - 1))
+        if EVENTS > 1:
+            self.per_event_s.append((before_s - first_s) / (EVENTS - 1))
 
 
 async def answer(reader: asyncio.StreamReader, writer: asyncio.StreamWriter, log: Log) -> None:
@@ -78,7 +80,7 @@ def frame(kind: int, flags: int, stream: int, payload: bytes = b"") -> bytes:
 async def answer_http2(
     reader: asyncio.StreamReader, writer: asyncio.StreamWriter, log: Log
 ) -> None:
-    """Answer all requests of a connection, which have no body, at the same time."""
+    """Answer all requests of a connection, whose bodies say nothing, at the same time."""
     await reader.readexactly(len(PREFACE))
     writer.write(frame(SETTINGS, 0, 0))
     async with asyncio.TaskGroup() as streams:
@@ -99,9 +101,9 @@ async def answer_stream(stream: int, writer: asyncio.StreamWriter, log: Log) -> 
         message = b"%d" % number
         writer.write(frame(DATA, 0, stream, struct.pack(">BI", 0, len(message)) + message))
 
-    writer.write(frame(HEADERS, END_HEADERS, stream, STATUS_200))
+    writer.write(frame(HEADERS, END_HEADERS, stream, OF_GRPC))
     await log.stream(write)
-    writer.write(frame(DATA, END_STREAM, stream))
+    writer.write(frame(HEADERS, END_HEADERS | END_STREAM, stream, ENDED_WELL))
 
 
 async def serve() -> None:

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from webdyno.config import Catalogue
 from webdyno.core.errors import OperationError
-from webdyno.core.request import spell_out
+from webdyno.core.paths import spell_out
 from webdyno.host.this_machine import Testbed
 from webdyno.servers.prepared import made_text, prepare_site
 

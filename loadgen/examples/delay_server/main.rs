@@ -5,9 +5,11 @@
 //! machine reads alike. Standard output gets one JSON line with the port at the start, and one at
 //! the end (when standard input closes) that says how late answers were written, and how many of
 //! them later than `--late-ms` and `--late-share` allow.
-//! One request at a time per connection, without a body, or one short message of a WebSocket.
+//! One request at a time per connection, without a body, one short message of a WebSocket, or one call
+//! of gRPC.
 //! `bench/accuracy.py` uses it.
 
+mod calls;
 mod delays;
 mod pacing;
 mod queue;
@@ -161,7 +163,7 @@ impl Server {
                 let Options { allowance, delays, due_per_s } = &self.options;
                 let ended = connection.spoken.ended(&bytes[..got]);
                 if let Some(switch) = connection.spoken.take_switch() {
-                    let _ = send(&connection.socket, switch.as_bytes(), SendFlags::NOSIGNAL);
+                    let _ = send(&connection.socket, &switch, SendFlags::NOSIGNAL);
                 }
                 for _ in 0..ended {
                     let at_ns = delays.answer_at_ns(arrived_ns, self.requests);
@@ -188,11 +190,12 @@ impl Server {
             let Some(due) = self.queue.pop(now_ns) else { return };
             self.late_us.saturating_record((now_ns - due.at_ns) / 1000);
             self.too_late += u64::from(now_ns > due.latest_ns);
-            let user = self.connections[due.place].as_ref();
+            let user = self.connections[due.place].as_mut();
             if let Some(connection) = user.filter(|user| user.serial == due.serial) {
                 // A client that has gone meanwhile is no fault; its socket is closed when read.
                 let answer = connection.spoken.answer();
-                let _ = send(&connection.socket, answer, SendFlags::NOSIGNAL | SendFlags::DONTWAIT);
+                let flags = SendFlags::NOSIGNAL | SendFlags::DONTWAIT;
+                let _ = send(&connection.socket, &answer, flags);
             }
         }
     }

@@ -1,5 +1,8 @@
-//! What a client says on a connection: heads of HTTP/1.1, or messages of a WebSocket.
+//! What a client says on a connection: heads of HTTP/1.1, messages of a WebSocket, or calls of gRPC.
 
+use std::borrow::Cow;
+
+use super::calls::{BEGIN, Calls, PREFACE};
 use loadgen::websocket::handshake;
 
 const ANSWER: &[u8] =
@@ -17,19 +20,28 @@ pub struct Spoken {
     first: Option<Vec<u8>>,
     /// Frames that haven't come in full; None where it is no WebSocket.
     frames: Option<Vec<u8>>,
-    /// What switches to WebSocket, and is to be sent at once.
-    switch: Option<String>,
+    /// Where HTTP/2 is spoken.
+    calls: Option<Calls>,
+    /// What switches to WebSocket, or begins HTTP/2, and is to be sent at once.
+    switch: Option<Vec<u8>>,
 }
 
 impl Spoken {
     pub fn new() -> Spoken {
-        Spoken { end_seen: 0, first: Some(Vec::new()), frames: None, switch: None }
+        Spoken { end_seen: 0, first: Some(Vec::new()), frames: None, calls: None, switch: None }
     }
 
     /// Counts the requests that end in these bytes.
     pub fn ended(&mut self, bytes: &[u8]) -> u64 {
         if self.frames.is_some() {
             return self.messages_ended(bytes);
+        }
+        if let Some(calls) = &mut self.calls {
+            return calls.ended(bytes);
+        }
+        if let Some(rest) = self.first.as_ref().and(bytes.strip_prefix(PREFACE)) {
+            self.switch = Some(BEGIN.to_vec());
+            return self.calls.insert(Calls::default()).ended(rest);
         }
         let ended = self.heads_ended(bytes);
         let Some(first) = &mut self.first else { return ended };
@@ -39,7 +51,7 @@ impl Spoken {
             && let Some(key) =
                 String::from_utf8_lossy(&first).lines().find_map(|line| line.strip_prefix(KEY))
         {
-            self.switch = Some(switching(key));
+            self.switch = Some(switching(key).into_bytes());
             self.frames = Some(Vec::new());
             return ended - 1;
         }
@@ -47,12 +59,16 @@ impl Spoken {
     }
 
     /// The answer to a handshake, once.
-    pub fn take_switch(&mut self) -> Option<String> {
+    pub fn take_switch(&mut self) -> Option<Vec<u8>> {
         self.switch.take()
     }
 
-    pub fn answer(&self) -> &'static [u8] {
-        if self.frames.is_some() { MESSAGE } else { ANSWER }
+    pub fn answer(&mut self) -> Cow<'static, [u8]> {
+        match &mut self.calls {
+            Some(calls) => calls.answer().into(),
+            None if self.frames.is_some() => MESSAGE.into(),
+            None => ANSWER.into(),
+        }
     }
 
     fn heads_ended(&mut self, bytes: &[u8]) -> u64 {

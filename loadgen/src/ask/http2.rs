@@ -32,6 +32,7 @@ pub fn ask(
         Some(answer) => {
             seen.status = answer.status;
             seen.hash = answer.hash;
+            seen.grpc_status = answer.grpc_status;
             seen.fault = answer.fault.map(|(_, why)| why);
             Ok(())
         }
@@ -79,7 +80,7 @@ fn converse(
     let sent_ns = now_ns();
     let undue = Flight::new(0, PlannedRequest::undue(0), sent_ns);
     let flight = Flight { sent_ns, first_sent_ns: sent_ns, ..undue };
-    let reading = Reading { hash: seen.hash.take(), events: None };
+    let reading = Reading { hash: seen.hash.take(), events: None, reply: request.reply };
     connection.send(0, flight, message, request.asked.head, reading);
     loop {
         let more = moves(connection);

@@ -21,6 +21,8 @@ pub struct Seen {
     pub tls: Option<String>,
     pub response: Kept,
     pub status: u16,
+    /// Of gRPC, where it is a number.
+    pub grpc_status: Option<u16>,
     /// Of the response, whole or not.
     pub came_bytes: u64,
     /// Checksum of the whole body, where it is computed.

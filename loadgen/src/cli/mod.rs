@@ -3,6 +3,7 @@
 mod exit;
 mod merge;
 mod null_server;
+mod proto;
 mod relay;
 mod run;
 mod serve;
@@ -29,6 +30,7 @@ enum Command {
     Serve(serve::Args),
     NullServer(null_server::Args),
     Relay(relay::Args),
+    Proto(proto::Args),
 }
 
 pub fn main() -> ExitCode {
@@ -39,6 +41,7 @@ pub fn main() -> ExitCode {
         Command::Serve(args) => serve::main(&args),
         Command::NullServer(args) => null_server::main(&args),
         Command::Relay(args) => relay::main(&args),
+        Command::Proto(_) => proto::main(),
     };
     ExitCode::from(outcome.unwrap_or_else(|stop| {
         exit::notify(&stop.message);

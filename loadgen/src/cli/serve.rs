@@ -11,6 +11,7 @@ use serde_json::json;
 use super::exit::{OK, Stop, print};
 use super::signals;
 use crate::ask::{Asker, Room};
+use crate::calls::Calls;
 use crate::cli::units;
 use crate::engine::{Engine, Plan};
 use crate::order::parse::{OrderError, parse};
@@ -66,10 +67,12 @@ fn answer(engine: &mut Engine, line: &[u8]) -> String {
 
 fn outcome(engine: &mut Engine, line: &[u8]) -> Result<String, OrderError> {
     let wrong = |error| OrderError { id: None, message: format!("the order is no text: {error}") };
-    let order = parse(str::from_utf8(line).map_err(wrong)?)?;
+    let mut order = parse(str::from_utf8(line).map_err(wrong)?)?;
     let id = order.id.clone();
     let fail = |message: String| OrderError { id: Some(id.clone()), message };
     let broken = |error: io::Error| fail(error.to_string());
+    let shows = order.trace.is_some();
+    let calls = Calls::prepare(&mut order, shows).map_err(&fail)?;
     let only_login = order.session.as_ref().is_some_and(|session| session.only_login);
     let plan = Arc::new(Plan::new(order).map_err(&fail)?);
     if only_login {
@@ -79,7 +82,7 @@ fn outcome(engine: &mut Engine, line: &[u8]) -> Result<String, OrderError> {
     }
     if let Some(Trace { accepts_within_s }) = plan.order.trace {
         let accepts_within = Duration::from_secs_f64(accepts_within_s);
-        let traced = trace(engine, &plan, accepts_within).map_err(fail)?;
+        let traced = trace(engine, &plan, &calls, accepts_within).map_err(fail)?;
         return Ok(text(&json!({"schema": SCHEMA, "id": id, "traced": traced})));
     }
     let measured = engine.run(&plan, &mut ()).map_err(broken)?;
@@ -87,7 +90,12 @@ fn outcome(engine: &mut Engine, line: &[u8]) -> Result<String, OrderError> {
 }
 
 /// Reports each response, as a line that its body follows; returns how many there are.
-fn trace(engine: &mut Engine, plan: &Arc<Plan>, accepts_within: Duration) -> Result<usize, String> {
+fn trace(
+    engine: &mut Engine,
+    plan: &Arc<Plan>,
+    calls: &Calls,
+    accepts_within: Duration,
+) -> Result<usize, String> {
     let report = |answer: &TracedAnswer, body: &[u8]| {
         print([text(answer).as_bytes(), b"\n", body].concat()).map_err(|stop| stop.message)
     };
@@ -105,7 +113,9 @@ fn trace(engine: &mut Engine, plan: &Arc<Plan>, accepts_within: Duration) -> Res
         if seen.trouble.is_some() {
             seen.response.body.clear();
         }
-        report(&TracedAnswer::seen(number, &seen), &seen.response.body)?;
+        let answer = TracedAnswer::seen(number, &seen);
+        let json = calls.json(number, &seen.response.body).and_then(Result::ok);
+        report(&answer.with_json(json), &seen.response.body)?;
     }
     Ok(plan.requests.len())
 }

@@ -14,6 +14,7 @@ use crate::engine::limits;
 use crate::engine::users::Sessions;
 use crate::events::EventFormat;
 use crate::given;
+use crate::grpc::reply::Reply;
 use crate::http1::head::Asked;
 use crate::http1::request::Rendered;
 use crate::http2::request::Message;
@@ -47,6 +48,8 @@ pub struct Ready {
     pub think: Option<Think>,
     /// Its answer is a stream of these.
     pub events: Option<EventFormat>,
+    /// It is a call of gRPC, which is answered so.
+    pub reply: Option<Reply>,
 }
 
 /// Whom connections are to, and how they are made. Only alike ones can be shared.
@@ -295,6 +298,7 @@ impl Plan {
             endpoint,
             think: request.think,
             events: request.events,
+            reply: request.reply,
             method: request.method.clone(),
             url: request.url.clone(),
         })

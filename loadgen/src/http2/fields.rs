@@ -3,7 +3,7 @@
 use memchr::memchr3;
 
 use super::code::Fault;
-use crate::grpc::{self, Rpc};
+use crate::grpc::status::{self, Rpc};
 
 /// The fields of one list.
 #[derive(Debug, Default, PartialEq)]
@@ -42,9 +42,10 @@ impl Fields {
         self.bytes += (name.len() + value.len()) as u64;
         match name {
             b"content-length" => self.take_length(value),
-            b"content-type" => self.is_grpc |= grpc::is_content(value),
+            b"content-type" => self.is_grpc |= status::is_content(value),
             b"grpc-status" => self.rpc.take_status(value),
             b"grpc-message" => self.rpc.take_message(value),
+            b"grpc-encoding" => self.rpc.take_encoding(value),
             // Section 8.2.2.
             b"connection" | b"keep-alive" | b"proxy-connection" | b"transfer-encoding"
             | b"upgrade" => self.is_wrong("a field about the connection has no place in HTTP/2"),

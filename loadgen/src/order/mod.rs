@@ -66,6 +66,9 @@ pub struct Order {
     pub session: Option<Session>,
     /// Ask for all once, over one connection, and report each response whole.
     pub trace: Option<Trace>,
+    /// What the messages of calls are: one `FileDescriptorSet` or several behind each other, as
+    /// base64. Servers are asked for it when absent.
+    pub descriptors: Option<String>,
 }
 
 /// How a server is asked whose responses are reported.

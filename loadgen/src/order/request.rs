@@ -7,16 +7,19 @@ use base64::prelude::BASE64_STANDARD;
 use hex::FromHex;
 use serde::de::Error as _;
 use serde::{Deserialize, Deserializer};
+use serde_json::Value;
 
 use super::arrivals::Think;
 use crate::events::EventFormat;
+use crate::grpc::reply::Reply;
 
 /// One thing to ask for.
 #[derive(Debug, Clone, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Request {
     /// `http://HOST:PORT/PATH`, or `http+unix://SOCKET/PATH` with the socket's path percent-encoded.
-    /// `UID@` before it says whose process has to listen there. Of WebSockets `ws` in the place of `http`.
+    /// `UID@` before it says whose process has to listen there. Of WebSockets `ws` in the place of `http`,
+    /// of calls of gRPC `grpc`.
     pub url: String,
     #[serde(default = "get")]
     pub method: String,
@@ -25,6 +28,8 @@ pub struct Request {
     /// A text, or `{"base64": …}`.
     #[serde(default, deserialize_with = "bytes")]
     pub body: Option<Vec<u8>>,
+    /// Of a call in its place: the message, or a list of them where it takes a stream.
+    pub json: Option<Value>,
     /// Over WebSocket the body is a binary message, and else one of text.
     #[serde(default)]
     pub binary: bool,
@@ -45,6 +50,9 @@ pub struct Request {
     pub think: Option<Think>,
     /// Its answer is a stream of events, which are timed each.
     pub events: Option<EventFormat>,
+    /// How a call is answered, once its method is known.
+    #[serde(skip)]
+    pub reply: Option<Reply>,
 }
 
 impl Request {
@@ -55,6 +63,7 @@ impl Request {
             method,
             headers,
             body: None,
+            json: None,
             binary: false,
             weight: one(),
             expect,
@@ -63,6 +72,7 @@ impl Request {
             capture: Vec::new(),
             think: None,
             events: None,
+            reply: None,
         }
     }
 
@@ -74,6 +84,11 @@ impl Request {
     /// It is a message of a WebSocket.
     pub fn is_message(&self) -> bool {
         self.has_scheme(&["ws", "wss", "ws+unix"])
+    }
+
+    /// It is a call of gRPC.
+    pub fn is_call(&self) -> bool {
+        self.has_scheme(&["grpc", "grpcs", "grpc+unix"])
     }
 
     /// Its URL begins with one of these, whose case says nothing (RFC 3986 section 3.1).

@@ -5,7 +5,7 @@ use std::fmt::Write;
 use super::result::{Events, Http2Use, SlotResult, Whole};
 use super::times::TimeSummary;
 use super::words::{bytes, several, thousands, time};
-use crate::grpc::status_text;
+use crate::grpc::status::status_text;
 use crate::http1::head::SWITCHING;
 use crate::order::Protocol;
 use crate::record::Statuses;

@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 
 use serde::Serialize;
+use serde_json::Value;
 
 use crate::ask::{Kind, Seen};
 use crate::engine::{Plan, Traced};
@@ -22,6 +23,9 @@ pub struct TracedAnswer {
     /// Length of its head; of HTTP/2 as if it were not compressed.
     head_bytes: usize,
     body_bytes: usize,
+    /// Of gRPC: the message, or a list of a stream's, where it is known what they are.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    json: Option<Value>,
     /// By name: what the user took from it.
     captured: BTreeMap<String, String>,
     /// Version and cipher of TLS.
@@ -58,15 +62,20 @@ impl TracedAnswer {
 
     /// Of the request of a number, which nobody's values are in.
     pub fn seen(request: usize, seen: &Seen) -> TracedAnswer {
+        let fault = seen.fault.as_ref();
         TracedAnswer {
             request,
             tls: seen.tls.clone(),
             took_s: Some(seen.done.as_secs_f64()),
             came_bytes: Some(seen.came_bytes),
             trouble: seen.trouble.as_ref().map(|trouble| trouble.kind),
-            failure: seen.trouble.as_ref().map(|trouble| trouble.why.clone()),
+            failure: seen.trouble.as_ref().map(|trouble| &trouble.why).or(fault).cloned(),
             ..TracedAnswer::of(seen.status, &seen.response.fields, &seen.response.body)
         }
+    }
+
+    pub fn with_json(self, json: Option<Value>) -> TracedAnswer {
+        TracedAnswer { json, ..self }
     }
 
     fn of(status: u16, head: &[u8], body: &[u8]) -> TracedAnswer {
@@ -87,6 +96,7 @@ impl TracedAnswer {
             headers: fields(text.lines().skip(usize::from(is_http1))),
             head_bytes: head.len() + more,
             body_bytes: body.len(),
+            json: None,
             captured: BTreeMap::new(),
             tls: None,
             took_s: None,

@@ -1,11 +1,13 @@
 """Whether an experiment fits the catalogue: its stacks, sites, settings and load generators."""
 
+import os
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any, Protocol
 
 from pydantic import BaseModel, ConfigDict
 
+from webdyno.config.calls import check_calls
 from webdyno.config.reading import KeyPath, PlaceOf, build, nearest, shown_value, written_value
 from webdyno.config.requests import check_rows
 from webdyno.core.errors import UserError
@@ -42,6 +44,7 @@ class LoadTable(WrittenTable):
     """`[load]`."""
 
     replay_file: str | None = None
+    proto_file: str | None = None
 
 
 class RequestTable(WrittenTable):
@@ -50,6 +53,7 @@ class RequestTable(WrittenTable):
     headers: dict[str, Any] = {}
     form: dict[str, Any] | None = None
     body_file: str | None = None
+    json_file: str | None = None
 
 
 class ValuesTable(WrittenTable):
@@ -252,6 +256,7 @@ class Checks:
         check_headers(experiment, self.names.stacks, self.names.sites, self.place)
         if not experiment.factors:  # else it is checked at their levels
             check_rows(experiment, self.place)
+        check_calls(experiment, os.environ, self.place)
         return experiment
 
     def _check_changes(self, where: KeyPath, name: str, experiment: Experiment) -> None:

@@ -184,7 +184,7 @@ class Draft:
         written = check_tables(source.data, source.place)
         origin = {override.key: override.flag for override in overrides}
         draft = cls(source, with_overrides(written, overrides), origin)
-        data = with_contents(draft.data, source.folder, draft.place)
+        data = _with_protocol_of_calls(with_contents(draft.data, source.folder, draft.place))
         for key, flag in origin.items():
             # It is a slip to set something of a variant that isn't there, unless it gets a stack.
             if key[0] == "variants" and len(key) > 2 and look_up(data, (*key[:2], "stack")) is None:
@@ -208,7 +208,8 @@ class Draft:
         Raise UserError, with file and line or with the flag, for unknown keys, stacks, sites and
         settings, for values out of range and for a stack that can't serve the site.
         """
-        data = _with_time_for_streams(_with_site_defaults(self.data, names))
+        data = _with_protocol_of_calls(_with_site_defaults(self.data, names))
+        data = _with_time_for_streams(data)
         varied = [
             (key, levels)
             for key, levels in data.get(FACTORS, {}).items()
@@ -252,14 +253,25 @@ def _with_site_defaults(data: dict[str, Any], names: Names) -> dict[str, Any]:
             for name, variant in data["variants"].items()
         }
         data = {**data, "variants": variants}
+    its = {"requests": site.requests, "load": site.suggests.get("load", {})}
+    its = with_contents(its, site.folder, lambda _: str(site.folder))
     if site.requests and not has_paths:
-        given = with_contents({"requests": site.requests}, site.folder, lambda _: str(site.folder))
-        data = {**data, **given}
-    load = {"paths": [site.ready_path], **site.suggests.get("load", {})}
+        data = {**data, "requests": its["requests"]}
+    load = {"paths": [site.ready_path], **its["load"]}
     if data.get("requests"):
         del load["paths"]
     suggested = {"load": load, "measure": site.suggests.get("measure", {})}
     return data | {table: {**keys, **data.get(table, {})} for table, keys in suggested.items()}
+
+
+def _with_protocol_of_calls(data: dict[str, Any]) -> dict[str, Any]:
+    """Have gRPC spoken over HTTP/2, without TLS where nothing is said of it."""
+    load, requests = data.get("load", {}), data.get("requests") or []
+    if "protocol" in load or "load.protocol" in data.get(FACTORS, {}):
+        return data
+    if not any("/" in str(request.get("method")) for request in requests):
+        return data
+    return {**data, "load": {**load, "protocol": "h2c"}}
 
 
 STREAM_TIMEOUT_S = 60.0

@@ -22,6 +22,7 @@ from webdyno.core.errors import UserError
 from webdyno.core.experiment import Experiment
 from webdyno.core.files import MIB, open_given, read_named, reading
 from webdyno.core.format import count
+from webdyno.core.paths import percent_encode
 from webdyno.core.replay import Replay
 from webdyno.core.request import (
     OWN_HEADERS,
@@ -29,10 +30,10 @@ from webdyno.core.request import (
     SECRET_HEADERS,
     WrittenRequest,
     accepted_encodings,
-    percent_encode,
 )
 from webdyno.core.session import MOST_ROWS, Row, Values, places
 from webdyno.core.tables import is_table
+from webdyno.load.proto import compiled
 
 Entry = dict[str, Any]
 
@@ -159,13 +160,17 @@ def with_files(
         name = table.get(str(where[-1]))
         return table if name is None else put(table, where, name)
 
+    def with_body(request: dict[str, Any], key: str, number: int) -> dict[str, Any]:
+        return changed(changed(request, key, number, "body_file"), key, number, "json_file")
+
     tables: dict[str, Any] = {
-        key: [changed(request, key, number, "body_file") for number, request in enumerate(requests)]
+        key: [with_body(request, key, number) for number, request in enumerate(requests)]
         for key in ("login", "requests")
         if (requests := data.get(key)) is not None
     }
     if "load" in data:
-        tables["load"] = changed(data["load"], "load", "replay_file")
+        load = changed(data["load"], "load", "replay_file")
+        tables["load"] = changed(load, "load", "proto_file")
     if "values" in data:
         tables["values"] = {
             name: changed(values, "values", name, "file") for name, values in data["values"].items()
@@ -190,7 +195,13 @@ def with_contents(data: dict[str, Any], folder: Path, place: PlaceOf) -> dict[st
 
     Rows may hold passwords, so a run doesn't keep them, but where they lie and what they were.
     """
-    read = {"body_file": _with_body_of_file, "replay_file": _with_replay, "file": _with_sum}
+    read = {
+        "body_file": _with_body_of_file,
+        "json_file": _with_json_of_file,
+        "replay_file": _with_replay,
+        "proto_file": _with_descriptors,
+        "file": _with_sum,
+    }
     return with_files(
         data, lambda table, where, name: read[str(where[-1])](table, folder / name, place(where))
     )
@@ -203,6 +214,22 @@ def _with_replay(load: dict[str, Any], path: Path, place: str) -> dict[str, Any]
             return {**others, "replay": Replay.read(path).pack()}
     except ValueError as error:
         raise UserError(f"{place}: {path}: {error}") from None
+
+
+def _with_descriptors(load: dict[str, Any], path: Path, place: str) -> dict[str, Any]:
+    others = {key: value for key, value in load.items() if key != "proto_file"}
+    return {**others, "descriptors": compiled(path, place)}
+
+
+def _with_json_of_file(request: Entry, path: Path, place: str) -> Entry:
+    if "json" in request:
+        return request  # two bodies: that is reported with all that is wrong
+    others = {key: value for key, value in request.items() if key != "json_file"}
+    try:
+        content = json.loads(read_named(path, MOST_BODY_BYTES, place))
+    except (ValueError, RecursionError) as error:
+        raise UserError(f"{place}: {path}: is no JSON: {error}") from None
+    return {**others, "json": content}
 
 
 def _with_body_of_file(request: Entry, path: Path, place: str) -> Entry:
@@ -308,7 +335,7 @@ def check_rows(experiment: Experiment, place: PlaceOf) -> None:
     """Raise UserError where rows lack a column that requests need, or are fewer than users."""
     for variant in experiment.variants:
         requests = [*experiment.login, *experiment.requests_of(variant)]
-        users = experiment.load_of(variant).connections
+        users = experiment.load_of(variant).connections if experiment.has_users else 0
         for name, its in experiment.values.items():
             where = "file" if its.file else "rows"
             if fault := _fault(name, its, requests, users):

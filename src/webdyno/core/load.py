@@ -11,8 +11,9 @@ from typing import Annotated, Literal
 from pydantic import AfterValidator, Field, Strict, model_validator
 
 from webdyno.core.base import SIZE, Delay, Model, Pause, Quantity, Seconds
+from webdyno.core.paths import WrittenPaths
 from webdyno.core.replay import unpack_replay
-from webdyno.core.request import Headers, WrittenPaths, WrittenRequest, parts_of
+from webdyno.core.request import Headers, WrittenRequest, parts_of
 from webdyno.core.session import Values, places, unknown_place
 from webdyno.core.streams import GoodputLimits
 
@@ -71,6 +72,10 @@ class Load(Model):
     replay_file: str | None = None
     """What `webdyno traffic --replay` wrote, played at a speed that gives `rate_per_s`."""
     replay: Annotated[str, AfterValidator(_replay)] | None = None
+    """Its content, as a run keeps it."""
+    proto_file: str | None = None
+    """gRPC: the service's `.proto` file; servers are asked by reflection unless given."""
+    descriptors: str | None = None
     """Its content, as a run keeps it."""
     burst: Annotated[int, Field(ge=1, le=MOST_AT_ONCE)] = 1
     """Open loop: so many at once, as much less often."""
@@ -238,6 +243,8 @@ def check_requests(
         raise ValueError("load.zipf and the requests' weights both say how often; leave one out")
     if any(request.message_kind for request in requests):
         _check_messages(requests, load)
+    if any(request.is_call for request in requests) and load.protocol not in {"h2", "h2c"}:
+        raise ValueError('gRPC is spoken over HTTP/2: load.protocol = "h2c", or "h2" for TLS')
     if load.replay is not None:
         _check_replay(load.replay, requests, endpoint)
     if endpoint is not None and endpoint not in (names := parts_of(requests)):
@@ -271,8 +278,13 @@ def has_users(
     requests: Sequence[WrittenRequest],
     values: Mapping[str, Values],
 ) -> bool:
-    """Whether connections are users with cookies and values of their own."""
-    return bool(login or values or any(request.flow or request.capture for request in requests))
+    """Whether connections are users with cookies and values of their own.
+
+    Values of calls alone make messages, which any connection sends.
+    """
+    only_calls = bool(requests) and all(request.is_call for request in requests)
+    keeping = any(request.flow or request.capture for request in requests)
+    return bool(login or keeping or (values and not only_calls))
 
 
 def check_users(
@@ -294,6 +306,8 @@ def check_users(
             raise ValueError(
                 "a flow says which request follows; omit zipf, replay and arrival_unit"
             )
+    elif values and load.replay:
+        raise ValueError("a replay sends each call as it is; omit [values]")
     if any(request.flow for request in login):
         raise ValueError("[[login]] is one flow already; omit flow there")
     for request in (*login, *requests):
@@ -316,7 +330,8 @@ def _check_places(
     for request in requests:
         if request.flow is None or request.flow != flow:
             before, flow = captured, request.flow
-        if has_users(login, requests, values) or request.path.startswith("{{"):
+        is_filled = has_users(login, requests, values) or (values and request.is_call)
+        if is_filled or request.path.startswith("{{"):
             _check_place(request, values, before)
         before = [*before, *request.capture]
 

@@ -13,6 +13,7 @@ import regex
 from pydantic import AfterValidator, ConfigDict, Field, JsonValue, model_validator
 
 from webdyno.core.base import Model, Pause
+from webdyno.core.paths import MOST_PATHS, WrittenPath, spell_out
 from webdyno.core.session import PLACE, Capture, ValueName
 from webdyno.core.text import Name, with_secrets
 
@@ -77,64 +78,6 @@ def may_be_compressed(headers: Mapping[str, str]) -> bool:
     return bool(accepted_encodings(headers) - {"identity"})
 
 
-RANGE = re.compile(r"\{(\d{1,9})\.\.(\d{1,9})\}", re.ASCII)
-MOST_PATHS = 100_000
-
-_LONE_PERCENT = re.compile(r"%(?![0-9A-Fa-f]{2})")
-
-
-def spell_out(pattern: str) -> list[str]:
-    """Return the paths that a pattern stands for, in counting order; a plain path is one.
-
-    They are as they are asked for: what isn't ASCII is percent-encoded.
-    Raise ValueError for more than one range, or one that doesn't count up.
-    """
-    before, *rest = RANGE.split(pattern)
-    if not rest:
-        return [percent_encode(pattern)]
-    if len(rest) > 3:
-        raise ValueError(f"{pattern!r} has more than one range")
-    first, last, after = int(rest[0]), int(rest[1]), rest[2]
-    if not first <= last < first + MOST_PATHS:
-        raise ValueError(f"{pattern!r} should count up, to {MOST_PATHS} paths at most")
-    before, after = percent_encode(before), percent_encode(after)
-    return [f"{before}{number}{after}" for number in range(first, last + 1)]
-
-
-def percent_encode(path: str) -> str:
-    """Percent-encode what can't stand in a request as it is (RFC 3986); the rest stays.
-
-    So does a percent sign that begins an encoded character: whoever wrote it has encoded the path.
-    """
-    path = _LONE_PERCENT.sub("%25", path)
-    return re.sub(r"[^\x21-\x7e]+", lambda part: quote(part[0], errors="surrogatepass"), path)
-
-
-def _can_be_asked_for(path: str) -> str:
-    if not path.startswith(("/", "{{")) or any(c.isspace() or not c.isprintable() for c in path):
-        raise ValueError(f"a path starts with / and has no spaces (write %20), unlike {path!r:.80}")
-    if "#" in path:
-        raise ValueError(f"clients never send what follows a #, as in {path!r:.80}; leave it out")
-    spell_out(path)
-    return path
-
-
-def _few_paths(patterns: list[str]) -> list[str]:
-    count = 0
-    for pattern in patterns:
-        count += len(spell_out(pattern))
-        if count > MOST_PATHS:
-            raise ValueError(f"the paths are more than {MOST_PATHS} in all; ask for fewer")
-    return patterns
-
-
-WrittenPath = Annotated[str, AfterValidator(_can_be_asked_for)]
-"""A path, or a pattern that stands for many."""
-
-WrittenPaths = Annotated[list[WrittenPath], Field(min_length=1), AfterValidator(_few_paths)]
-"""What a load asks for."""
-
-
 MOST_REQUESTS = 5_000
 MOST_ENDPOINTS = 50
 """Endpoints that are said of apart; of more than these only all together."""
@@ -143,11 +86,17 @@ FORM_TYPE = "application/x-www-form-urlencoded"
 SECRET_HEADERS = frozenset({"authorization", "proxy-authorization", "cookie", "x-api-key"})
 """What stands in these is a secret, or holds one."""
 _METHOD = re.compile(r"[A-Z]{1,20}")
+_CALL = re.compile(r"[A-Za-z_][\w.]{0,200}/[A-Za-z_]\w{0,100}", re.ASCII)
 
 
 def _method(text: str) -> str:
+    if _CALL.fullmatch(text):
+        return text
     if not _METHOD.fullmatch(text):
-        raise ValueError(f"{text!r:.60} is no method such as GET or POST, in capital letters")
+        raise ValueError(
+            f"{text!r:.60} is no method such as GET or POST, in capital letters, nor one of gRPC "
+            "such as helloworld.Greeter/SayHello"
+        )
     if text in {"CONNECT", "TRACE"}:
         raise ValueError(f"{text} asks for no page; a load can't be made of it")
     return text
@@ -176,9 +125,9 @@ class WrittenRequest(Model):
     )
 
     path: WrittenPath
-    """With query; `/many/{1..2000}.txt` is many."""
+    """With query; `/many/{1..2000}.txt` is many. gRPC needs none."""
     method: Annotated[str, AfterValidator(_method)] = "GET"
-    """GET, POST, PUT, …"""
+    """GET, POST, PUT, … or, by gRPC, `helloworld.Greeter/SayHello`."""
     name: Name | None = None
     """In reports; method and path by default."""
     headers: Headers = {}
@@ -190,7 +139,9 @@ class WrittenRequest(Model):
     body_base64: Annotated[str, AfterValidator(_base64)] | None = None
     """Base64, for bytes that are no text."""
     json_: JsonValue = Field(default=None, alias="json")
-    """Sent as JSON, with its Content-Type."""
+    """Sent as JSON, with its Content-Type. By gRPC: the message, or a list."""
+    json_file: str | None = None
+    """A file with that; kept with the run."""
     form: dict[str, str] | None = None
     """Sent as an HTML form is, with its Content-Type."""
     message: str | None = None
@@ -215,6 +166,13 @@ class WrittenRequest(Model):
     """Its response is a stream of events, each timed: server-sent events, lines, messages of
     gRPC."""
 
+    @model_validator(mode="before")
+    @classmethod
+    def _path_of_call(cls, data: object) -> object:
+        if not isinstance(data, dict) or "path" in data or "/" not in str(data.get("method")):
+            return data
+        return {**data, "path": f"/{data['method']}"}
+
     @model_validator(mode="after")
     def _one_body(self) -> Self:
         bodies = {
@@ -222,6 +180,7 @@ class WrittenRequest(Model):
             "body_file": self.body_file,
             "body_base64": self.body_base64,
             "json": self.json_,
+            "json_file": self.json_file,
             "form": self.form,
         }
         given = [key for key, value in bodies.items() if value is not None]
@@ -231,7 +190,16 @@ class WrittenRequest(Model):
             raise ValueError(f"{' and '.join(given)} are both the body; give one of them")
         if given and self.method in {"GET", "HEAD"}:
             raise ValueError(f'{self.method} has no body; give method = "POST", or omit {given[0]}')
+        if self.is_call:
+            self._check_call()
         return self
+
+    def _check_call(self) -> None:
+        if self.path != f"/{self.method}":
+            raise ValueError("the method of a call says its path; omit path")
+        others = {"form": self.form, "flow": self.flow, "capture": self.capture}
+        if also := [key for key, its in others.items() if its]:
+            raise ValueError(f"a call of gRPC has no {also[0]}; omit it")
 
     def _check_message(self, bodies: Sequence[str]) -> None:
         if self.message is not None and self.message_base64 is not None:
@@ -255,6 +223,11 @@ class WrittenRequest(Model):
         return None if self.message_base64 is None else "binary"
 
     @property
+    def is_call(self) -> bool:
+        """Whether it is a call of gRPC."""
+        return "/" in self.method
+
+    @property
     def label(self) -> str:
         """What reports call it: `/`, `POST /orders`, `message to /chat`."""
         return self.name or self.named(self.path)
@@ -263,6 +236,8 @@ class WrittenRequest(Model):
         """Return what it is called where this is the path."""
         if self.message_kind:
             return f"message to {path}"
+        if self.is_call:
+            return self.method
         return path if self.method == "GET" else f"{self.method} {path}"
 
     @property
@@ -273,7 +248,8 @@ class WrittenRequest(Model):
     def sent_headers(self) -> dict[str, str]:
         """Its headers, with the Content-Type of JSON or a form where nothing else is said."""
         kind = FORM_TYPE if self.form is not None else JSON_TYPE
-        if (self.json_ is None and self.form is None) or header(self.headers, "content-type"):
+        is_plain = self.json_ is None and self.form is None
+        if is_plain or self.is_call or header(self.headers, "content-type"):
             return self.headers
         return {**self.headers, "Content-Type": kind}
 
@@ -284,8 +260,16 @@ class WrittenRequest(Model):
             return self.message
         return self.body if self.json_ is None else json.dumps(self.json_, ensure_ascii=False)
 
+    @property
+    def call_json(self) -> str | None:
+        """What a call sends as JSON, without secrets; None where it is bytes, or no call."""
+        is_bytes = self.body is not None or self.body_base64 is not None
+        return None if is_bytes or not self.is_call else self.text or "{}"
+
     def content(self, environment: Mapping[str, str]) -> bytes | None:
         """Return the body as it is sent, with secrets and without users' values."""
+        if self.call_json is not None:
+            return None
         for encoded in (self.message_base64, self.body_base64):
             if encoded is not None:
                 return base64.b64decode(encoded)

@@ -10,7 +10,8 @@ from pydantic import AfterValidator, Field, model_validator
 
 from webdyno.core.base import Model
 from webdyno.core.errors import UserError
-from webdyno.core.request import WrittenPath, regular_expression
+from webdyno.core.paths import ReadyPath
+from webdyno.core.request import regular_expression
 from webdyno.core.setting import Setting, SettingValue
 from webdyno.core.text import InsidePath, OneLine, PackageName, PlainName, full_match
 
@@ -146,9 +147,10 @@ class Own(Model):
     servers' user there."""
     setup: Arguments = []
     """Fills the services behind it: run once, while they run; each start has a copy of that."""
-    ready: WrittenPath | None = None
-    """Ready once this path is answered with a status of 2xx or 3xx; unless given, once the load's
-    first GET is answered with its status, or with anything but a failure of the server (5xx)."""
+    ready: ReadyPath | None = None
+    """Ready once this path is answered with a status of 2xx or 3xx, or with `grpc` once its health
+    service says SERVING; unless given, once the load's first GET is answered with its status, or
+    with anything but a failure of the server (5xx)."""
     host: OneLine | None = None
     """The host that clients ask for; its address unless given."""
     by_socket: bool = False

@@ -75,7 +75,7 @@ class Values(Model):
         sources = (self.file, self.rows, self.counter, self.choose, self.random, unique)
         if sum(source is not None for source in sources) != 1:
             raise ValueError("values come from one of file, rows, counter, choose, random, unique")
-        if "each" in self.model_fields_set and self.file is None and self.rows is None:
+        if self.each != "user" and self.file is None and self.rows is None:
             raise ValueError("each is for file and rows")
         if self.random is not None and self.random[0] > self.random[1]:
             raise ValueError("random should be [least, most]")

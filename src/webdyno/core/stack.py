@@ -10,7 +10,7 @@ from typing import Annotated, Any, Literal, NamedTuple
 from pydantic import AfterValidator, Field, NonNegativeInt, model_validator
 
 from webdyno.core.base import Model
-from webdyno.core.request import MOST_PATHS, WrittenPath, percent_encode, spell_out
+from webdyno.core.paths import MOST_PATHS, WrittenPath, percent_encode, spell_out
 from webdyno.core.service import Arguments, Need, Pattern, Service, Text, Variable
 from webdyno.core.setting import Setting, SettingValue
 from webdyno.core.text import (
@@ -230,9 +230,19 @@ Rule = Literal["json", "db", "queries", "updates", "fortunes", "crud", "upload"]
 
 def _bodies_inside(requests: list[dict[str, Any]]) -> list[dict[str, Any]]:
     for request in requests:
-        if "body_file" in request:
-            stays_inside(str(request["body_file"]))
+        for key in ("body_file", "json_file"):
+            if key in request:
+                stays_inside(str(request[key]))
     return requests
+
+
+Suggestions = dict[Literal["load", "measure", "settings"], dict[str, Any]]
+
+
+def _proto_inside(suggests: Suggestions) -> Suggestions:
+    if (name := suggests.get("load", {}).get("proto_file")) is not None:
+        stays_inside(str(name))
+    return suggests
 
 
 ANYTHING = "anything"
@@ -274,7 +284,7 @@ class Site(Model):
     """Variables for all services and commands, as templates; how its code learns where things are.
     """
     settings: dict[str, Setting] = {}
-    suggests: dict[Literal["load", "measure", "settings"], dict[str, Any]] = {}
+    suggests: Annotated[Suggestions, AfterValidator(_proto_inside)] = {}
     """Settings of an experiment that suit it, and of stacks that have such; `webdyno compare`
     starts from them. A page that takes the servers a tenth of a second needs longer slots than a
     small file."""
@@ -307,6 +317,16 @@ class Site(Model):
         return [need for need in self.needs if not set(need.split("|")).intersection(serves)]
 
     @property
+    def is_called(self) -> bool:
+        """Whether it is asked by gRPC, by whose health protocol a stack is ready then."""
+        return bool(self._called)
+
+    @property
+    def _called(self) -> list[str]:
+        methods = (str(request.get("method")) for request in self.requests)
+        return [f"/{method}" for method in methods if "/" in method]
+
+    @property
     def ready_path(self) -> str:
         """The path that is requested until a stack answers."""
-        return next(iter(self._pages), "/")
+        return next(iter(self._pages), next(iter(self._called), "/"))

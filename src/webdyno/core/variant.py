@@ -10,7 +10,7 @@ from typing import Annotated, Any, TypeVar
 from pydantic import Field, JsonValue, model_validator
 
 from webdyno.core.base import Model, Size
-from webdyno.core.request import WrittenPaths
+from webdyno.core.paths import WrittenPaths
 from webdyno.core.setting import SettingValue
 
 Changes = dict[str, JsonValue]

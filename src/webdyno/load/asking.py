@@ -66,12 +66,16 @@ class Conversation:
         headers: Mapping[str, str],
         body: bytes | None = None,
         *,
+        is_call: bool = False,
         within_s: float | None = None,
         accepts_within_s: float = 0.0,
     ) -> ServerResponse:
-        """Send a request over a connection of its own, tried for so long; raise NoResponse."""
+        """Send a request over a connection of its own, tried for so long; raise NoResponse.
+
+        `is_call`: by gRPC.
+        """
         load = self.load if within_s is None else self.load.replace(timeout_s=within_s)
-        request = Request(path, method=method, headers=headers, body=body)
+        request = Request(path, method=method, headers=headers, body=body, is_call=is_call)
         (response,) = self._responses([request], load, accepts_within_s)
         if response.trouble is not None:
             raise NoResponse(response)

@@ -78,6 +78,10 @@ class Request:
     body: bytes | None = None
     message: MessageKind | None = None
     """How the body is sent over WebSocket; None where it is a request of HTTP."""
+    is_call: bool = False
+    """Whether it is a call of gRPC."""
+    json: str | None = None
+    """What a call sends, unless that is its body."""
     weight: float = 1.0
     """How often it is sent, relative to the others, unless their order says that (Zipf's law)."""
     endpoint: str | None = None
@@ -151,6 +155,8 @@ class ServerResponse:
     """Of the login's requests, or of the order's."""
     captured: Mapping[str, str] = field(default_factory=dict)
     """What a user took from it."""
+    json: bytes | None = None
+    """What a call was answered, as JSON; None where that isn't known."""
 
 
 @dataclass(frozen=True)

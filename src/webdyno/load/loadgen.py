@@ -210,7 +210,12 @@ def _response(answer: Mapping[str, Any], body: bytes) -> ServerResponse:
         is_login=answer["login"],
         number=answer["request"],
         captured=answer["captured"],
+        json=None if (said := answer.get("json")) is None else _json_bytes(said),
     )
+
+
+def _json_bytes(said: object) -> bytes:
+    return json.dumps(said, ensure_ascii=False).encode("utf-8", "surrogatepass")
 
 
 def _offered_load(order: LoadOrder) -> dict[str, float | None]:
@@ -236,6 +241,8 @@ def order_json(order: LoadOrder) -> dict[str, Any]:
         asked["count"] = order.count
     if any(request.message for request in order.requests):
         asked["load"]["protocol"] = "websocket"
+    if order.load.descriptors is not None:
+        asked["descriptors"] = order.load.descriptors
     if order.ramp_up_s:
         asked["ramp_up_s"] = order.ramp_up_s
     if order.connection_ramp_s:
@@ -285,6 +292,7 @@ def _request_json(order: LoadOrder, request: Request) -> dict[str, Any]:
             "url": _url(order, request),
             "expect": _without_none(valid),
             "method": None if request.method == "GET" else request.method,
+            "json": None if request.json is None else json.loads(request.json),
             "headers": dict(request.headers) or None,
             "body": None if request.body is None else _body_json(request.body),
             "binary": True if request.message == "binary" else None,
@@ -299,8 +307,8 @@ def _request_json(order: LoadOrder, request: Request) -> dict[str, Any]:
 
 
 def _url(order: LoadOrder, request: Request) -> str:
-    base = order.url if request.message is None else order.url.replace("http", "ws", 1)
-    return base + request.path
+    scheme = "ws" if request.message else "grpc" if request.is_call else "http"
+    return order.url.replace("http", scheme, 1) + request.path
 
 
 def _without_none(table: dict[str, Any]) -> dict[str, Any]:

@@ -4,14 +4,17 @@ Users make requests before the load (logins), and have values of their own, whic
 fills in.
 """
 
+import json
 import os
 import re
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any, Protocol
 
 from webdyno.config import Catalogue
+from webdyno.config.calls import filled_calls
 from webdyno.config.requests import read_rows
 from webdyno.core.errors import UserError
 from webdyno.core.experiment import Experiment
@@ -24,7 +27,7 @@ from webdyno.core.session import Row, Values, places
 from webdyno.core.setting import SettingValue
 from webdyno.core.stack import Site, Stack
 from webdyno.core.sweep import plan_points
-from webdyno.core.text import secret_values, with_secrets
+from webdyno.core.text import SECRET, secret_values, with_secrets
 from webdyno.core.variant import Variant
 from webdyno.load.interface import Expectation, Request, Users
 from webdyno.servers.ready import FirstRequest
@@ -127,7 +130,7 @@ def _plan_variant(
     stack, site = catalogue.stack(variant.stack), catalogue.site(experiment.site_of(name))
     load = load_on(stack, experiment.load_of(name))
     requests = experiment.requests_of(name)
-    asked = planned_requests(requests, load, site, os.environ)
+    asked = planned_requests(requests, load, site, os.environ, experiment.values)
     users = planned_users(experiment, requests, load, os.environ)
     own = [part.service for part in stack.services.values() if part.service.own]
     variables = [text for service in own for text in service.environment.values()]
@@ -196,15 +199,27 @@ def planned_users(
 
 
 def planned_requests(
-    requests: Sequence[WrittenRequest], load: Load, site: Site, environment: Mapping[str, str]
+    requests: Sequence[WrittenRequest],
+    load: Load,
+    site: Site,
+    environment: Mapping[str, str],
+    values: Mapping[str, Values] = MappingProxyType({}),
 ) -> tuple[Request, ...]:
-    """Return everything that a load asks for; raise UserError where a secret isn't there."""
+    """Return everything that a load asks for; raise UserError where a secret isn't there.
+
+    `values`: those that calls are filled with; users get theirs from the load generator.
+    """
     planned = []
     for written, endpoint in zip(requests, endpoints_of(requests), strict=True):
-        weight = written.weight / len(written.paths)
-        for path in written.paths:
-            expect = _expectation(written, path, site)
-            request = _plan_request(written, path, load, expect, environment)
+        each = [
+            (filled, path)
+            for filled in filled_calls(written, values, environment)
+            for path in written.paths
+        ]
+        for filled, path in each:
+            expect = _expectation(filled, path, site)
+            request = _plan_request(filled, path, load, expect, environment)
+            weight = written.weight / len(each)
             planned.append(replace(request, weight=weight, endpoint=endpoint))
     return tuple(planned)
 
@@ -232,8 +247,10 @@ def _plan_request(
         path=path,
         expect=expect,
         label=written.name or written.named(path),
-        method=written.method,
+        method="POST" if written.is_call else written.method,
         headers=headers,
+        is_call=written.is_call,
+        json=_call_json(written, environment),
         body=written.content(environment),
         message=written.message_kind,
         events=written.events,
@@ -244,6 +261,13 @@ def _plan_request(
         },
         think_s=written.think_s,
     )
+
+
+def _call_json(written: WrittenRequest, environment: Mapping[str, str]) -> str | None:
+    """Return what a call sends, with secrets as JSON has them."""
+    if (text := written.call_json) is None or not SECRET.search(text):
+        return text
+    return with_secrets(text, {name: json.dumps(its)[1:-1] for name, its in environment.items()})
 
 
 def _expectation(written: WrittenRequest, path: str, site: Site) -> Expectation:

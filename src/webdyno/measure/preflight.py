@@ -88,6 +88,8 @@ def _write_down(said: ServerResponse, asked: Request, ignored: Sequence[str]) ->
     if said.trouble is not None:
         is_slow = said.trouble == "late" and said.came_bytes
         return blank.replace(error=f"{said.failure}{SLOW if is_slow else ''}")
+    if said.failure is not None:  # a call failed
+        return blank.replace(error=said.failure)
     try:
         return describe_response(blank, said, asked, ignored)
     except (zlib.error, Undecodable) as error:
@@ -117,7 +119,9 @@ def describe_response(
     encoding = (header(dict(said.headers), "content-encoding") or "").strip().lower()
     body = decode_body(said.body, encoding, accepted_encodings(asked.headers))
     contains = asked.expect.contains
-    lacks = contains is not None and contains.encode() not in body
+    lacks = contains is not None and contains.encode() not in (said.json or body)
+    if said.json is not None and asked.expect.body_sha256 is None:
+        body = said.json
     if asked.expect.body_sha256 is None:
         body = without_ignored(body, ignored)
     return blank.replace(

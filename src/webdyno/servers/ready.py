@@ -36,6 +36,10 @@ LAST_QUESTIONS_S = 2 * ONCE_MORE_WITHIN_S
 `ready_within_s` is given: the rest is needed to find out what it might speak instead."""
 ELSEWHERE_AFTER_S = 1.0
 """Interval at which it is checked whether it listens at another address."""
+_SERVING = b"\0\0\0\0\2\x08\1"
+"""A `HealthCheckResponse`, with the five bytes before it."""
+_EMPTY = b"\0\0\0\0\0"
+_OF_CALLS: Mapping[HttpProtocol, HttpProtocol] = {"http": "h2c", "https": "h2"}
 PROTOCOLS: tuple[HttpProtocol, ...] = get_args(HttpProtocol)
 ROUND_TRIPS = 11
 
@@ -124,7 +128,7 @@ class FirstResponse(NamedTuple):
 
 @dataclass(frozen=True)
 class FirstRequest:
-    """A GET that shows whether a server is ready."""
+    """What shows whether a server is ready: a GET, mostly."""
 
     path: str
     is_right: Callable[[int, bytes], bool]
@@ -134,12 +138,25 @@ class FirstRequest:
     """Whether wrong responses are waited out."""
     checks_certificate: bool = False
     """Whether nothing is said to a server whose certificate isn't valid."""
+    is_call: bool = False
+    """Whether it isn't a GET, but a call of gRPC with an empty message."""
 
     def is_answered_by(self, response: FirstResponse) -> bool:
         """Whether it is the expected one, or shows that the server is up for other requests."""
         if response.is_reset and not self.is_patient:
             return True
         return response.status is not None and self.is_right(response.status, response.body)
+
+
+def asks_health(*, checks_certificate: bool = False) -> FirstRequest:
+    """Return what asks a server's health by gRPC, and waits until it is SERVING."""
+    return FirstRequest(
+        "/grpc.health.v1.Health/Check",
+        lambda _, body: body == _SERVING,
+        is_patient=True,
+        checks_certificate=checks_certificate,
+        is_call=True,
+    )
 
 
 @dataclass(frozen=True)
@@ -230,7 +247,7 @@ def spoken_instead(
 ) -> str | None:
     """Return what an HTTP server speaks, if that isn't what it was to speak; None if nothing."""
     others = [protocol for protocol in PROTOCOLS if protocol != address.protocol]
-    anyone = replace(request, headers={}, checks_certificate=False)
+    anyone = replace(request, headers={}, checks_certificate=False, is_call=False)
 
     def ask(protocol: HttpProtocol) -> FirstResponse | None:
         other = replace(address, protocol=protocol)
@@ -285,7 +302,10 @@ def _user_behind(connection: socket.socket) -> int:
 def _conversation(
     address: Address, request: FirstRequest, client_entry: Sequence[str]
 ) -> Conversation:
-    load = Load(protocol=address.protocol, tls_verify=request.checks_certificate)
+    spoken = address.protocol
+    if request.is_call:
+        spoken = _OF_CALLS.get(spoken, spoken)
+    load = Load(protocol=spoken, tls_verify=request.checks_certificate)
     return Conversation(address.url, load, client_entry)
 
 
@@ -312,7 +332,13 @@ def _said(
 ) -> ServerResponse:
     headers = {**address.headers, **request.headers}
     return conversation.ask(
-        "GET", request.path, headers, within_s=within_s, accepts_within_s=LOOK_S
+        "POST" if request.is_call else "GET",
+        request.path,
+        headers,
+        _EMPTY if request.is_call else None,
+        is_call=request.is_call,
+        within_s=within_s,
+        accepts_within_s=LOOK_S,
     )
 
 

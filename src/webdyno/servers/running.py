@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from webdyno.core.base import memory_words
+from webdyno.core.paths import HEALTH
 from webdyno.core.service import BAD_REQUEST, OK, SERVER_ERROR
 from webdyno.core.stack import Site, Stack
 from webdyno.host.contained import ContainedProcess
@@ -20,6 +21,7 @@ from webdyno.servers.ready import (
     FirstRequest,
     FirstResponse,
     UntrustedServer,
+    asks_health,
     measured_round_trip_s,
     spoken_instead,
     wait_for_response,
@@ -267,10 +269,14 @@ class RunningStack:
     def _request_of_readiness(self) -> FirstRequest:
         """Of a user's own system that is what will be measured."""
         own, site, asked = self._front.role.service.own, self.site, self._asked
+        if own is None and site.is_called:
+            return asks_health()
         if own is None:
             return FirstRequest(site.ready_path, site.page(site.ready_path).matches)
         if own.ready:
             checks = asked is not None and asked.checks_certificate
+            if own.ready == HEALTH:
+                return asks_health(checks_certificate=checks)
             return FirstRequest(own.ready, _is_fine, is_patient=True, checks_certificate=checks)
         return asked or FirstRequest(site.ready_path, _is_no_failure)
 
@@ -325,6 +331,8 @@ class RunningStack:
         # Of a page that nobody named an error is as good as any other response.
         if own and not answered.is_right and request.is_right is not _is_no_failure:
             unready = f"answers {where} with status {answered.status}"
+            if request.is_call:
+                unready = f"answers {where}, but not that it is SERVING"
             raise front.death(unready if own.ready else f"{unready}: {UNREADY}")
         return answered
 

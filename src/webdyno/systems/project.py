@@ -12,7 +12,7 @@ from webdyno.config.reading import KeyPath, TomlFile, build
 from webdyno.config.requests import files_named
 from webdyno.core.base import Model, Seconds
 from webdyno.core.errors import UserError
-from webdyno.core.request import WrittenPath
+from webdyno.core.paths import ReadyPath
 from webdyno.core.service import Text, Variable
 from webdyno.core.tables import as_table, is_table
 from webdyno.core.text import RoleName
@@ -61,8 +61,9 @@ class App(Model):
     revision, with the variables that `start` has. Each start gets a copy of what it left."""
     prepare: Text | None = None
     """The same before each start, outside of any timing: for what can't be copied."""
-    ready: WrittenPath | None = None
-    """It is ready once this path is answered with a status of 2xx or 3xx."""
+    ready: ReadyPath | None = None
+    """It is ready once this path is answered with a status of 2xx or 3xx; `"grpc"`: once gRPC's
+    health service says SERVING."""
     ready_within: Seconds | None = None
     """It has so long to become ready; 20 s unless given."""
     settings: dict[str, JsonValue] = {}

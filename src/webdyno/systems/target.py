@@ -17,7 +17,7 @@ from webdyno.config.reading import PlaceOf, build
 from webdyno.core.base import Model, Seconds
 from webdyno.core.errors import UserError
 from webdyno.core.files import write_whole
-from webdyno.core.request import WrittenPath
+from webdyno.core.paths import ReadyPath
 from webdyno.core.service import Need, Service, Text, Variable
 from webdyno.core.setting import Setting, SwitchSetting
 from webdyno.core.stack import ANYTHING
@@ -67,8 +67,9 @@ class OwnKeys(Model):
     """`cmd:` and `rev:`: a line of shell that fills those once; each start gets a copy."""
     prepare: Text | None = None
     """`cmd:` and `rev:`: a line of shell that fills those before each start."""
-    ready: WrittenPath | None = None
-    """It is ready once this path is answered with a status of 2xx or 3xx. Unless given, any
+    ready: ReadyPath | None = None
+    """It is ready once this path is answered with a status of 2xx or 3xx; `"grpc"`: once gRPC's
+    health service says SERVING. Unless given, any
     response to the load's first GET will do that isn't a failure of the server (5xx)."""
     ready_within: Seconds | None = None
     """It has so long to become ready; 20 s unless given."""

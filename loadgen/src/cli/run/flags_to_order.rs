@@ -5,10 +5,12 @@ use std::sync::Arc;
 
 use base64::Engine as _;
 use base64::prelude::BASE64_STANDARD;
+use serde_json::{Value, json};
 
 use super::args::{Args, GoodputLimit};
 use super::replay::{self, Replay};
 use crate::given;
+use crate::grpc::proto;
 use crate::order::{
     Arrivals, Goodput, IpVersion, KeepAlive, Load, Loop, Order, Process, Protocol, Request, SCHEMA,
     SlowReaders, Stage, Think, Unit,
@@ -25,9 +27,9 @@ const BROWSERS_ENCODINGS: &str = "gzip, deflate, br, zstd";
 /// What the flags ask for, and what of a replayed log could not be used.
 pub fn build(args: &Args) -> Result<(Order, Vec<String>), String> {
     let requests = &args.requests;
-    let given = requests.data.as_deref().map(|text| ("--data", text));
-    let given = given.or(requests.message.as_deref().map(|text| ("--message", text)));
-    let body = given.map(|(flag, text)| body(flag, text)).transpose()?;
+    let data = requests.data.as_deref().map(|text| body("--data", text)).transpose()?;
+    let message = requests.message.as_deref().map(|text| body("--message", text)).transpose()?;
+    let json = call_json(args, message.as_deref())?;
     let mut replayed = None;
     let requests = if let Some(file) = &args.requests.traffic {
         traffic(file)?
@@ -37,9 +39,16 @@ pub fn build(args: &Args) -> Result<(Order, Vec<String>), String> {
         requests.into_iter().map(|request| with_flags(request, args)).collect()
     } else {
         let request = |url: &String| {
-            let (method, body) = (args.requests.method.clone(), body.clone());
-            let binary = args.requests.binary;
-            with_flags(Request { method, body, binary, ..Request::get(url.clone()) }, args)
+            let mut request = Request {
+                method: args.requests.method.clone(),
+                binary: args.requests.binary,
+                ..Request::get(url.clone())
+            };
+            match request.is_call() {
+                true => (request.body, request.json) = (data.clone(), json.clone()),
+                false => request.body = data.clone().or(message.clone()),
+            }
+            with_flags(request, args)
         };
         args.urls.iter().map(request).collect()
     };
@@ -67,12 +76,13 @@ pub fn build(args: &Args) -> Result<(Order, Vec<String>), String> {
         goodput: goodput(&args.checks.goodput)?,
         trace: None,
         session: None,
+        descriptors: descriptors(args)?,
     };
     Ok((order, notes))
 }
 
 fn protocol(args: &Args, requests: &[Request]) -> Protocol {
-    match args.tls.http2 {
+    match args.tls.http2 || requests.iter().any(Request::is_call) {
         true => Protocol::Http2,
         false if requests.iter().any(Request::is_message) => Protocol::WebSocket,
         false => Protocol::Http1,
@@ -177,6 +187,7 @@ fn end(
 }
 
 fn with_flags(mut request: Request, args: &Args) -> Request {
+    let is_call = request.is_call();
     let mut add = |name: &str, value: String| request.headers.push((name.to_owned(), value));
     if let Some(user) = &args.requests.user {
         add("Authorization", format!("Basic {}", BASE64_STANDARD.encode(user)));
@@ -185,7 +196,10 @@ fn with_flags(mut request: Request, args: &Args) -> Request {
         add("Authorization", format!("Bearer {token}"));
     }
     if args.requests.compressed {
-        add("Accept-Encoding", BROWSERS_ENCODINGS.into());
+        match is_call {
+            true => add("grpc-accept-encoding", "gzip".into()),
+            false => add("Accept-Encoding", BROWSERS_ENCODINGS.into()),
+        }
     }
     request.headers.extend(args.requests.headers.iter().cloned());
     if !args.checks.expect_status.is_empty() {
@@ -195,6 +209,23 @@ fn with_flags(mut request: Request, args: &Args) -> Request {
     request.events = args.requests.events;
     request.expect.body_sha256 = args.checks.expect_sha256;
     request
+}
+
+/// What calls send, unless that is --data; the empty message where nothing is given.
+fn call_json(args: &Args, message: Option<&[u8]>) -> Result<Option<Value>, String> {
+    let is_call = args.urls.iter().any(|url| Request::get(url.clone()).is_call());
+    match message {
+        _ if !is_call || args.requests.data.is_some() => Ok(None),
+        None => Ok(Some(json!({}))),
+        Some(text) => serde_json::from_slice(text).map(Some).map_err(|error| {
+            format!("--message: is no JSON, as the message of a call is: {error}")
+        }),
+    }
+}
+
+fn descriptors(args: &Args) -> Result<Option<String>, String> {
+    let set = args.requests.proto.as_deref().map(proto::compile).transpose()?;
+    Ok(set.map(|bytes| BASE64_STANDARD.encode(bytes)))
 }
 
 fn body(flag: &str, text: &str) -> Result<Vec<u8>, String> {

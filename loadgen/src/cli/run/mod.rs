@@ -14,6 +14,7 @@ pub use args::{Args, explain};
 
 use super::exit::{CROSSED, FAILED, OK, Stop, notify, print};
 use super::{signals, verdict};
+use crate::calls::Calls;
 use crate::engine::{EndedBy, Measured, Plan};
 use crate::order::validate::validate;
 use crate::output::live::LiveView;
@@ -24,15 +25,16 @@ use watch::Watch;
 
 pub fn main(args: &Args) -> Result<u8, Stop> {
     args.check()?;
-    let (order, notes) = flags_to_order::build(args)?;
+    let (mut order, notes) = flags_to_order::build(args)?;
     validate(&order)?;
     notes.iter().for_each(|note| notify(note));
+    let calls = Calls::prepare(&mut order, args.requests.once)?;
     let mut plan = Plan::new(order)?;
     plan.leaves_streams = true;
     plan.log_every = args.output.log_every();
     let plan = Arc::new(plan);
     if args.requests.once {
-        let (text, is_valid) = once::show(&plan)?;
+        let (text, is_valid) = once::show(&plan, &calls)?;
         print(&text)?;
         return Ok(if is_valid { OK } else { FAILED });
     }

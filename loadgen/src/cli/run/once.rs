@@ -4,6 +4,7 @@ use std::fmt::Write as _;
 use std::time::Duration;
 
 use crate::ask::{Asker, Room, Seen};
+use crate::calls::Calls;
 use crate::engine::Plan;
 use crate::engine::http2::dialog::Kept;
 use crate::engine::plan::Ready;
@@ -15,7 +16,7 @@ use crate::output::words::printable;
 const ROOM: Room = Room { kept_bytes: 64 * 1024, most_bytes: u64::MAX, hashes: true };
 
 /// Sends the plan's first request. Gives what to print, and whether the response was valid.
-pub fn show(plan: &Plan) -> Result<(String, bool), String> {
+pub fn show(plan: &Plan, calls: &Calls) -> Result<(String, bool), String> {
     let request = &plan.requests[0];
     let mut seen = Asker::new(plan, ROOM).ask(0);
     let why = seen.trouble.take().map(|trouble| trouble.why).or(seen.fault.take());
@@ -25,7 +26,10 @@ pub fn show(plan: &Plan) -> Result<(String, bool), String> {
     let mut text = lines("> ", &asked(plan, request));
     let response = &seen.response;
     text.push_str(&lines("< ", &[&response.fields[..], &response.trailers].concat()));
-    text.push_str(&shown_body(response));
+    text.push_str(&match calls.json(0, &response.body) {
+        Some(Ok(json)) => format!("{json:#}\n"),
+        _ => shown_body(response),
+    });
     let wrong = why.or_else(|| {
         let (status, body_bytes) = (seen.status, seen.response.body_bytes);
         let failure = request.expect.judge(status, body_bytes, seen.hash.as_deref().cloned())?;
@@ -41,7 +45,7 @@ pub fn show(plan: &Plan) -> Result<(String, bool), String> {
 }
 
 /// What a connection of the load would send; of HTTP/2 its fields, one a line; of a WebSocket the
-/// handshake but for its key, and the message.
+/// handshake but for its key, and the message; of a call its message as JSON.
 fn asked(plan: &Plan, request: &Ready) -> Vec<u8> {
     if let Some(handshake) = &plan.origins[request.origin].handshake {
         let body = plan.order.requests[0].body.as_deref().unwrap_or_default();
@@ -51,13 +55,18 @@ fn asked(plan: &Plan, request: &Ready) -> Vec<u8> {
     let Some(message) = &request.message else {
         return request.rendered.bytes(plan.requests_per_connection == 1).to_vec();
     };
+    let asked = &plan.order.requests[0];
+    let body = match &asked.json {
+        Some(json) => format!("{json:#}").into_bytes(),
+        None => message.body.to_vec(),
+    };
     let mut lines = Vec::new();
     let add = |name: &[u8], value: &[u8]| {
         lines.extend_from_slice(&[name, b": ", value, b"\n"].concat());
     };
     // It is one of our own.
     let _ = Decoder::default().decode(&message.block, add);
-    lines.extend_from_slice(&[b"\n", &*message.body].concat());
+    lines.extend_from_slice(&[b"\n", &body[..]].concat());
     lines
 }
 

@@ -129,7 +129,8 @@ impl SlotDriver<'_> {
             let first_sent_ns = if is_first { sent_ns } else { flight.first_sent_ns };
             let sent = Flight { sent_ns, first_sent_ns, ..flight };
             let events = request.events.map(|format| Box::new(EventStream::new(format)));
-            connection.send(number, sent, message, request.asked.head, Reading { hash, events });
+            let reading = Reading { hash, events, reply: request.reply };
+            connection.send(number, sent, message, request.asked.head, reading);
             self.records.load.counts.requests.sent += u64::from(is_first);
             self.records.load.counts.seen.connections.reused_requests +=
                 u64::from(is_first && conn.requests > 0);

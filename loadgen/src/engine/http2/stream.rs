@@ -6,7 +6,8 @@ use sha2::{Digest, Sha256};
 
 use crate::engine::flight::{Answer, Flight};
 use crate::events::EventStream;
-use crate::grpc::Rpc;
+use crate::grpc::answer::{CallAnswer, not_grpc};
+use crate::grpc::reply::Reply;
 use crate::http1::head::SWITCHING;
 use crate::http2::code::Fault;
 use crate::http2::fields::Fields;
@@ -43,6 +44,8 @@ pub struct Reading {
     pub hash: Option<Box<Sha256>>,
     /// Where it is a stream of them.
     pub events: Option<Box<EventStream>>,
+    /// Where a call of gRPC is answered.
+    pub reply: Option<Reply>,
 }
 
 /// A part of a request's body that is to be sent yet.
@@ -61,8 +64,8 @@ struct Head {
     first_byte_ns: u64,
     /// How long the body is by Content-Length.
     announced: Option<u64>,
-    /// Of a gRPC answer: its status and message, from its head or its trailers.
-    rpc: Option<Rpc>,
+    /// Where the answer is of gRPC.
+    call: Option<CallAnswer>,
 }
 
 impl Stream {
@@ -107,7 +110,9 @@ impl Stream {
         if fields.status > 0 || !ends {
             return Err(Fault::protocol("trailers that are none"));
         }
-        head.rpc = head.rpc.take().map(|rpc| rpc.or(fields.rpc));
+        if let Some(call) = &mut head.call {
+            call.rpc = std::mem::take(&mut call.rpc).or(fields.rpc);
+        }
         Ok(())
     }
 
@@ -129,13 +134,13 @@ impl Stream {
         if ends && announced.is_some_and(|bytes| bytes > 0) {
             return Err(Fault::protocol("an answer has a Content-Length and no body"));
         }
-        let rpc = fields.is_grpc.then_some(fields.rpc);
-        self.head = Some(Head { status, bytes: fields.bytes, first_byte_ns: 0, announced, rpc });
+        let call = fields.is_grpc.then(|| CallAnswer::new(fields.rpc));
+        self.head = Some(Head { status, bytes: fields.bytes, first_byte_ns: 0, announced, call });
         Ok(())
     }
 
     pub fn take_body(&mut self, body: &[u8]) -> Result<(), Fault> {
-        let Some(head) = &self.head else {
+        let Some(head) = &mut self.head else {
             return Err(Fault::protocol("a body comes before its head"));
         };
         self.body_bytes += body.len() as u64;
@@ -143,6 +148,9 @@ impl Stream {
             return Err(Fault::protocol(
                 "a body is longer than its Content-Length says, or may be",
             ));
+        }
+        if let (Some(call), Some(_)) = (&mut head.call, self.reading.reply) {
+            call.take_body(body);
         }
         if let Some(hash) = &mut self.reading.hash {
             hash.update(body);
@@ -162,7 +170,20 @@ impl Stream {
     pub fn finish(&mut self) {
         let announced = self.head.as_ref().and_then(|head| head.announced);
         let is_whole = announced.is_none_or(|announced| self.body_bytes >= announced);
-        self.end = Some(if is_whole { Ok(()) } else { Err(Trouble::truncated()) });
+        self.end = Some(match is_whole {
+            true => self.fault_of_call().map_or(Ok(()), Err),
+            false => Err(Trouble::truncated()),
+        });
+    }
+
+    /// What a call was answered, where that isn't gRPC.
+    fn fault_of_call(&self) -> Option<Explained> {
+        let (reply, head) = (self.reading.reply?, self.head.as_ref()?);
+        let (failure, why) = match &head.call {
+            Some(call) => call.fault(reply)?,
+            None => (200..300).contains(&head.status).then(not_grpc)?,
+        };
+        Some((Trouble::Failed(failure), why))
     }
 
     /// All came that was announced, though nobody said that it was all.
@@ -185,15 +206,15 @@ impl Stream {
     pub fn into_outcome(self, now_ns: u64) -> (Flight, Outcome) {
         let outcome = match (self.end, self.head) {
             (Some(Err((trouble, why))), _) => Outcome::Trouble(trouble, why),
-            (_, Some(Head { status, bytes, first_byte_ns, rpc, .. })) => {
-                let fault = rpc.as_ref().and_then(Rpc::failure);
+            (_, Some(Head { status, bytes, first_byte_ns, call, .. })) => {
+                let fault = call.as_ref().and_then(|call| call.rpc.failure());
                 Outcome::Answered(Answer {
                     status,
                     head_bytes: bytes,
                     body_bytes: self.body_bytes,
                     hash: self.reading.hash,
                     fault: fault.map(|why| (Failure::Status, why)),
-                    grpc_status: rpc.as_ref().and_then(Rpc::code),
+                    grpc_status: call.and_then(|call| call.rpc.code()),
                     events: self.reading.events,
                     first_byte_ns,
                     done_ns: now_ns,

@@ -5,7 +5,8 @@ use crate::order::{Order, Protocol, Unit};
 
 pub fn check(order: &Order) -> Result<(), String> {
     let load = &order.load;
-    let secure = order.requests.iter().any(|request| request.has_scheme(&["https", "wss"]));
+    let secure =
+        order.requests.iter().any(|request| request.has_scheme(&["https", "wss", "grpcs"]));
     let http2 = load.protocol == Protocol::Http2;
     let streams = load.streams.unwrap_or(1);
     ensure!(
@@ -31,7 +32,7 @@ pub fn check(order: &Order) -> Result<(), String> {
     if let Some(tls) = &load.tls {
         ensure!(
             secure,
-            "tls: no URL begins with https:// or wss://, so there is no TLS (--cacert, --tls-verify, \
+            "tls: no URL begins with https://, wss:// or grpcs://, so there is no TLS (--cacert, --tls-verify, \
              --cert, --key, --tls-version, --tls-resumption); leave it out"
         );
         ensure!(

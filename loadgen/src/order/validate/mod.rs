@@ -10,6 +10,7 @@ macro_rules! ensure {
 }
 
 mod arrivals;
+mod grpc;
 mod layers;
 mod session;
 mod websocket;
@@ -79,6 +80,7 @@ pub fn validate(order: &Order) -> Result<(), String> {
     }
     check_windows(order)?;
     check_choice(order)?;
+    grpc::check(order)?;
     websocket::check(order)?;
     session::check(order)
 }

@@ -6,6 +6,7 @@ use hdrhistogram::serialization::Deserializer;
 use loadgen::cli::threshold::{StopLimit, Threshold};
 use loadgen::cli::units;
 use loadgen::engine::schedule::DueTimes;
+use loadgen::grpc::messages::{Messages, read};
 use loadgen::http1::cookies::CookieJar;
 use loadgen::http1::response::HeadCache;
 use loadgen::order::parse::parse;
@@ -113,6 +114,38 @@ fn messages() {
             let mut rng = rng_of(bytes);
             let cuts = [rng.usize(..), rng.usize(..), rng.usize(..)];
             assert_eq!(websocket::hear(&parser::split(bytes, &cuts)), websocket::hear(&[bytes]));
+        },
+    });
+}
+
+/// Messages of gRPC end where they end, however they are split; what can be read is what was counted.
+#[test]
+fn calls() {
+    fuzz(&Target {
+        name: "calls",
+        runs: 30_000,
+        words: &[
+            b"\0\0\0\0\x02hi",
+            b"\0\0\0\0\0",
+            b"\x01\0\0\0\x02",
+            b"\0\xff\xff\xff\xff",
+            b"\x1f\x8b\x08\0\0\0\0\0\0\xff",
+            b"\x01",
+            b"\0",
+        ],
+        run: |bytes| {
+            let mut rng = rng_of(bytes);
+            let hear = |pieces: &[&[u8]]| {
+                let mut messages = Messages::default();
+                let ended: u32 = pieces.iter().map(|piece| messages.feed(piece)).sum();
+                (ended, messages.are_whole(), messages.are_compressed(), messages.are_odd())
+            };
+            let whole = hear(&[bytes]);
+            let cuts = [rng.usize(..), rng.usize(..), rng.usize(..)];
+            assert_eq!(hear(&parser::split(bytes, &cuts)), whole);
+            if let Ok(messages) = read(bytes) {
+                assert_eq!((messages.len(), true), (whole.0 as usize, whole.1));
+            }
         },
     });
 }

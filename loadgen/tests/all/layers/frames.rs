@@ -6,6 +6,7 @@ use std::time::Duration;
 
 pub const NO_ERROR: u32 = 0;
 pub const PROTOCOL_ERROR: u32 = 1;
+pub const INTERNAL_ERROR: u32 = 2;
 pub const FRAME_SIZE_ERROR: u32 = 6;
 pub const CANCEL: u32 = 8;
 pub const REFUSED_STREAM: u32 = 7;
@@ -42,7 +43,7 @@ pub struct Frame {
 
 /// A server's side of a connection.
 pub struct Frames<S> {
-    stream: S,
+    pub stream: S,
 }
 
 impl Frames<TcpStream> {

@@ -6,6 +6,7 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 use std::thread;
 
+use loadgen::calls::Calls;
 use loadgen::engine::{Engine, Plan};
 use loadgen::order::parse::parse;
 use loadgen::output::result::SlotResult;
@@ -124,7 +125,7 @@ pub fn order(url: &str, count: u64, more: Value) -> Value {
     order
 }
 
-fn merge(into: &mut Value, from: Value) {
+pub fn merge(into: &mut Value, from: Value) {
     match (into, from) {
         (Value::Object(into), Value::Object(from)) => {
             for (key, value) in from {
@@ -145,7 +146,8 @@ pub fn engine(threads: usize) -> Engine {
 
 /// Runs an order and checks what always holds.
 pub fn run_on(engine: &mut Engine, order: &Value) -> Value {
-    let order = parse(&order.to_string()).expect("a good order");
+    let mut order = parse(&order.to_string()).expect("a good order");
+    Calls::prepare(&mut order, false).expect("good calls");
     run_plan(engine, Plan::new(order).expect("a plan"))
 }
 

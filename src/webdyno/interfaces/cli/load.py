@@ -57,9 +57,11 @@ class LoadFlags:
     compressed: Annotated[bool, flag("Ask for compressed bodies.")] = False
     data: Annotated[str | None, flag("TEXT: body of each request, or @FILE.")] = None
     message: Annotated[
-        str | None, flag("TEXT: message over WebSocket, or @FILE; --binary: no text.")
+        str | None,
+        flag("TEXT: of WebSocket (--binary), gRPC (--json, --proto FILE).", "--message", "--json"),
     ] = None
     binary: Annotated[bool, Parameter(show=False)] = False
+    proto: Annotated[Path | None, Parameter(show=False)] = None
     events: Annotated[
         str | None, flag("FORMAT: time each event (token) of streams: sse, lines, grpc.")
     ] = None
@@ -187,7 +189,7 @@ AS_USUAL = LoadFlags()
 
 
 def load(
-    *urls: Annotated[str, flag("URL: http(s)://, ws(s):// or http+unix://; or merge FILE….")],
+    *urls: Annotated[str, flag("URL: http(s), ws(s), grpc(s), http+unix; or merge FILE….")],
     flags: LoadFlags = AS_USUAL,
     fail_if: Annotated[
         Sequence[str], flag("LIMIT: such as 'p99 > 50ms' or 'failures > 0': exit 4.")
@@ -213,9 +215,9 @@ def load(
 
         webdyno load http://127.0.0.1:8080/ --rate 2000 --fail-if 'p99 > 50ms'
 
-        webdyno load http://127.0.0.1:8080/ --count 100000 --keepalive never
-
         webdyno load ws://127.0.0.1:8080/chat --message hello
+
+        webdyno load grpc://127.0.0.1:50051/hello.Greeter/Say --json @call.json
 
         webdyno load http://127.0.0.1:8080/ --once
 

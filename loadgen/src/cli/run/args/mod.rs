@@ -48,6 +48,7 @@ Examples:
   loadgen run -4 --bearer a-token --compressed http://localhost:8080/
   loadgen run --events sse --goodput 'ttft<500ms' -d 60s -X POST -D @prompt.json http://127.0.0.1:8000/chat
   loadgen run -c 100 -r 5000 --message hello ws://127.0.0.1:8080/   WebSocket: echoes
+  loadgen run --streams 8 --proto greeter.proto --message '{\"name\": \"x\"}' grpc://127.0.0.1:50051/helloworld.Greeter/SayHello
   loadgen run --once -u me:secret http://127.0.0.1:8080/       one request and its response, whole
 
 Exit codes:
@@ -92,7 +93,8 @@ const CONTRADICTIONS: [(&str, &str); 13] = [
           .multiple(true))]
 pub struct Args {
     /// What to ask for: http://127.0.0.1:8080/path, https://127.0.0.1:8443/path,
-    /// ws://127.0.0.1:8080/path, wss://127.0.0.1:8443/path or http+unix://%2Ftmp%2Fx.sock/path
+    /// ws://127.0.0.1:8080/path, wss://127.0.0.1:8443/path, grpc://127.0.0.1:50051/package.Service/Method,
+    /// grpcs://… or http+unix://%2Ftmp%2Fx.sock/path
     #[arg(required_unless_present = "traffic", conflicts_with = "traffic")]
     pub urls: Vec<String>,
 
@@ -127,12 +129,19 @@ impl Args {
             return Err("--replay takes one URL: where the log's paths are asked for".into());
         }
         let is_message = |url: &String| Request::get(url.clone()).is_message();
-        if self.requests.message.is_some() && !self.urls.iter().all(is_message) {
+        let is_call = |url: &String| Request::get(url.clone()).is_call();
+        if self.requests.message.is_some()
+            && !self.urls.iter().all(|url| is_message(url) || is_call(url))
+        {
             return Err(
-                "--message goes over WebSocket, to ws:// or wss://; --data is the body of a \
-                        request"
+                "--message goes over WebSocket, to ws:// or wss://, or is that of a call of gRPC, \
+                        to grpc:// or grpcs://; --data is the body of a request"
                     .into(),
             );
+        }
+        if self.requests.proto.is_some() && !self.urls.is_empty() && !self.urls.iter().any(is_call)
+        {
+            return Err("--proto is about calls of gRPC, to grpc:// or grpcs://".into());
         }
         if self.requests.data.is_some() && self.urls.iter().any(is_message) {
             return Err("--data is the body of a request; over WebSocket give --message".into());

@@ -20,17 +20,23 @@ pub struct RequestFlags {
     /// Token, sent with each request: `Authorization: Bearer TOKEN` [default: none]
     #[arg(long, value_name = "TOKEN", conflicts_with = "user")]
     pub bearer: Option<String>,
-    /// Ask for compressed bodies, as browsers do; they are counted as they come, compressed
+    /// Ask for compressed bodies, as browsers do, or messages of gRPC; they are counted as they come,
+    /// compressed
     /// [default: not asked for]
     #[arg(long)]
     pub compressed: bool,
     /// Body of each request, or @FILE to read it [default: none]
     #[arg(short = 'D', long, value_name = "TEXT")]
     pub data: Option<String>,
-    /// WebSocket: message that is sent again and again, each time the one before is answered or is due,
-    /// or @FILE to read it [default: none]
+    /// WebSocket: message that is sent again and again, each time the one before is answered or is due;
+    /// gRPC: the message as JSON, a list where the method takes a stream; or @FILE to read it
+    /// [default: none; gRPC: {}]
     #[arg(long, value_name = "TEXT", conflicts_with_all = ["data", "method", "replay"])]
     pub message: Option<String>,
+    /// gRPC: the .proto file that has the service; what it imports is looked for next to it and in the
+    /// folders around [default: the server is asked, by reflection]
+    #[arg(long, value_name = "FILE")]
+    pub proto: Option<PathBuf>,
     /// WebSocket: the message is binary [default: it is text]
     #[arg(long, requires = "message")]
     pub binary: bool,

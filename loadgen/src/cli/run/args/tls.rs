@@ -12,8 +12,7 @@ pub struct TlsFlags {
     #[arg(long)]
     pub http2: bool,
     /// Requests at a time on each HTTP/2 connection [default: 1]
-    #[arg(long, value_name = "COUNT", value_parser = clap::value_parser!(u32).range(1..),
-          requires = "http2")]
+    #[arg(long, value_name = "COUNT", value_parser = clap::value_parser!(u32).range(1..))]
     pub streams: Option<u32>,
     /// Certificates to trust for https:// URLs, as PEM [default: those of the system]
     #[arg(long, value_name = "FILE")]

@@ -1,7 +1,9 @@
-//! gRPC: its failures come with HTTP status 200, and are reported in a field of their own, in the
-//! trailers or, where there is no body, in the head.
+//! Failures come with HTTP status 200, and are reported in a field of their own, in the trailers or,
+//! where there is no body, in the head.
 
-const OK: u16 = 0;
+pub const OK: u16 = 0;
+/// The server has no such method.
+pub const UNIMPLEMENTED: u16 = 12;
 /// Of the server's message to people.
 const SHOWN_CHARS: usize = 100;
 
@@ -44,6 +46,8 @@ pub fn is_content(kind: &[u8]) -> bool {
 pub struct Rpc {
     status: Option<Status>,
     message: Option<String>,
+    /// It is said how compressed messages are.
+    pub is_encoded: bool,
 }
 
 #[derive(Debug, PartialEq)]
@@ -66,9 +70,16 @@ impl Rpc {
         self.message.get_or_insert_with(|| shown(value));
     }
 
+    /// Takes over the field `grpc-encoding`.
+    pub fn take_encoding(&mut self, value: &[u8]) {
+        self.is_encoded = value != b"identity";
+    }
+
     /// What an answer's head and then its trailers say.
     pub fn or(self, trailers: Rpc) -> Rpc {
-        if self.status.is_some() { self } else { trailers }
+        let is_encoded = self.is_encoded;
+        let says = if self.status.is_some() { self } else { trailers };
+        Rpc { is_encoded, ..says }
     }
 
     /// The status where it is a number.

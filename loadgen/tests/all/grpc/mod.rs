@@ -1,5 +1,8 @@
 //! gRPC over cleartext HTTP/2.
 
+mod calls;
+mod hostile;
+
 use std::thread::sleep;
 use std::time::Duration;
 

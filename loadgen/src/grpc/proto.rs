@@ -1,0 +1,225 @@
+//! What services and their messages are: read of `.proto` files or descriptors, so that messages are
+//! made of JSON and shown as JSON.
+
+use std::path::Path;
+
+use prost::Message;
+use prost_reflect::{DescriptorPool, DynamicMessage, MessageDescriptor, MethodDescriptor};
+use protox::Compiler;
+use serde_json::Value;
+
+/// Imports are looked for in so many folders: the file's own, and those around it. None leads out of
+/// these, as protox takes no `..`.
+const MOST_FOLDERS: usize = 4;
+
+/// Compiles a file, as the bytes of a `FileDescriptorSet` with all that it imports. Errors name file
+/// and line.
+pub fn compile(file: &Path) -> Result<Vec<u8>, String> {
+    let named = |why: String| format!("{}: {why}", file.display());
+    let path = file.canonicalize().map_err(|error| named(error.to_string()))?;
+    if !path.is_file() {
+        return Err(named("is no regular file".into()));
+    }
+    let folders = path.ancestors().skip(1).take(MOST_FOLDERS);
+    let mut compiler = Compiler::new(folders).map_err(|error| named(error.to_string()))?;
+    compiler.include_imports(true);
+    // As text for debugging it has file and line.
+    compiler.open_file(&path).map_err(|error| {
+        let text = format!("{error:?}");
+        let name = path.file_name().unwrap_or_default().to_string_lossy();
+        match text.strip_prefix(&*name) {
+            Some(place) if place.starts_with(':') => format!("{}{place}", file.display()),
+            _ => named(text),
+        }
+    })?;
+    Ok(compiler.encode_file_descriptor_set())
+}
+
+/// Services and messages that are known.
+#[derive(Debug, Clone)]
+pub struct Descriptors(DescriptorPool);
+
+impl Descriptors {
+    /// Reads a `FileDescriptorSet`; several behind each other are one.
+    pub fn decode(bytes: &[u8]) -> Result<Descriptors, String> {
+        DescriptorPool::decode(bytes)
+            .map(Descriptors)
+            .map_err(|error| format!("are no FileDescriptorSet: {error}"))
+    }
+
+    /// The method that a path asks for, such as `/helloworld.Greeter/SayHello`.
+    pub fn method(&self, path: &str) -> Result<MethodDescriptor, String> {
+        let (service, method) = parts(path)?;
+        let found = self.0.get_service_by_name(service);
+        let known = || names(self.0.services().map(|known| known.full_name().to_owned()));
+        let found =
+            found.ok_or_else(|| format!("there is no service {service}; there is {}", known()))?;
+        let known = || names(found.methods().map(|known| known.name().to_owned()));
+        let wanted = found.methods().find(|known| known.name() == method);
+        wanted.ok_or_else(|| format!("{service} has no method {method}; it has {}", known()))
+    }
+}
+
+/// Service and method of a path.
+pub fn parts(path: &str) -> Result<(&str, &str), String> {
+    let path = path.split('?').next().unwrap_or_default();
+    let parts = path.strip_prefix('/').and_then(|path| path.split_once('/'));
+    parts
+        .filter(|(service, method)| !service.is_empty() && !method.is_empty())
+        .ok_or_else(|| format!("{path:?} is no call; write /helloworld.Greeter/SayHello"))
+}
+
+fn names(all: impl Iterator<Item = String>) -> String {
+    let all: Vec<String> = all.collect();
+    if all.is_empty() { "none".into() } else { all.join(", ") }
+}
+
+/// Makes the messages of a call: of an object one, of a list one of each.
+pub fn messages(method: &MethodDescriptor, json: &Value) -> Result<Vec<Vec<u8>>, String> {
+    let input = method.input();
+    match json {
+        Value::Array(list) if method.is_client_streaming() => {
+            let numbered = list.iter().enumerate();
+            let made = numbered.map(|(number, json)| {
+                message(&input, json).map_err(|why| format!("message {number}: {why}"))
+            });
+            made.collect()
+        }
+        Value::Array(_) => {
+            Err(format!("{} takes one message, and no list of them", method.full_name()))
+        }
+        one => Ok(vec![message(&input, one)?]),
+    }
+}
+
+fn message(kind: &MessageDescriptor, json: &Value) -> Result<Vec<u8>, String> {
+    let mut track = serde_path_to_error::Track::new();
+    let from = serde_path_to_error::Deserializer::new(json, &mut track);
+    match DynamicMessage::deserialize(kind.clone(), from) {
+        Ok(message) => Ok(message.encode_to_vec()),
+        Err(error) => {
+            let place = match track.path().to_string() {
+                root if root == "." => String::new(),
+                path => format!("{path}: "),
+            };
+            let known = names(kind.fields().map(|field| field.name().to_owned()));
+            Err(format!("{place}{error}; {} has {known}", kind.full_name()))
+        }
+    }
+}
+
+/// The answer to a call as JSON: of one message an object, of a stream a list.
+pub fn json(method: &MethodDescriptor, messages: &[Vec<u8>]) -> Result<Value, String> {
+    let read = |message: &Vec<u8>| -> Result<Value, String> {
+        let output = method.output();
+        let wrong = format!("has a message that is no {}", output.full_name());
+        let message = DynamicMessage::decode(output, &message[..])
+            .map_err(|error| format!("{wrong}: {error}"))?;
+        serde_json::to_value(&message).map_err(|error| format!("{wrong}: {error}"))
+    };
+    let mut all = messages.iter().map(read).collect::<Result<Vec<Value>, String>>()?;
+    Ok(match all.len() {
+        1 if !method.is_server_streaming() => all.remove(0),
+        _ => Value::Array(all),
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fs;
+    use std::path::PathBuf;
+
+    use serde_json::json;
+
+    use super::*;
+
+    const GREETER: &str = r#"
+        syntax = "proto3";
+        package hello;
+        import "google/protobuf/timestamp.proto";
+        import "shared/place.proto";
+        message Request { string first_name = 1; shared.Place place = 2; int64 id = 3; }
+        message Reply { string text = 1; google.protobuf.Timestamp at = 2; }
+        service Greeter {
+            rpc Say(Request) returns (Reply);
+            rpc Talk(stream Request) returns (stream Reply);
+        }
+    "#;
+    const PLACE: &str = r#"
+        syntax = "proto3";
+        package shared;
+        message Place { string city = 1; }
+    "#;
+
+    /// The file lies in a folder below the one that its imports are named from.
+    fn written(greeter: &str) -> (tempfile::TempDir, PathBuf) {
+        let folder = tempfile::tempdir().expect("a folder");
+        for name in ["shared", "hello"] {
+            fs::create_dir(folder.path().join(name)).expect("a folder");
+        }
+        fs::write(folder.path().join("shared/place.proto"), PLACE).expect("a file");
+        let path = folder.path().join("hello/greeter.proto");
+        fs::write(&path, greeter).expect("a file");
+        (folder, path)
+    }
+
+    fn greeter() -> Descriptors {
+        let (_folder, path) = written(GREETER);
+        Descriptors::decode(&compile(&path).expect("compiles")).expect("descriptors")
+    }
+
+    #[test]
+    fn messages_are_made_of_json_and_shown_as_json() {
+        let say = greeter().method("/hello.Greeter/Say").expect("a method");
+        let asked = json!({"firstName": "ann", "place": {"city": "Bern"}, "id": "7"});
+        let made = messages(&say, &asked).expect("messages");
+        assert_eq!(made, [b"\x0a\x03ann\x12\x06\x0a\x04Bern\x18\x07".to_vec()]);
+        assert_eq!(messages(&say, &json!({"first_name": "ann"})), Ok(vec![b"\x0a\x03ann".into()]));
+        let reply = b"\x0a\x02hi\x12\x02\x08\x01".to_vec();
+        let shown = json!({"text": "hi", "at": "1970-01-01T00:00:01Z"});
+        assert_eq!(json(&say, &[reply.clone()]), Ok(shown.clone()));
+        let talk = greeter().method("/hello.Greeter/Talk").expect("a method");
+        assert_eq!(messages(&talk, &json!([{}, {"id": 1}])), Ok(vec![vec![], b"\x18\x01".into()]));
+        assert_eq!(json(&talk, &[reply]), Ok(json!([shown])));
+        assert_eq!(json(&talk, &[]), Ok(json!([])));
+        assert!(json(&say, &[b"\xff".to_vec()]).expect_err("damaged").contains("hello.Reply"));
+    }
+
+    #[test]
+    fn what_is_wrong_is_named() {
+        let say = greeter().method("/hello.Greeter/Say").expect("a method");
+        for (asked, why) in [
+            (json!({"name": "ann"}), "'name'; hello.Request has first_name, place, id"),
+            (json!({"place": {"town": "x"}}), "place: unrecognized field name 'town'"),
+            (json!({"id": "x"}), "id: "),
+            (json!([{}]), "one message"),
+            (json!("x"), "hello.Request"),
+        ] {
+            let refused = messages(&say, &asked).expect_err(why);
+            assert!(refused.contains(why), "{refused}");
+        }
+        for (path, why) in [
+            ("/hello.Greeter/Sing", "it has Say, Talk"),
+            ("/hello.Singer/Say", "there is hello.Greeter"),
+            ("/hello.Greeter", "is no call"),
+            ("/", "is no call"),
+        ] {
+            assert!(greeter().method(path).expect_err(why).contains(why), "{path}");
+        }
+        assert!(Descriptors::decode(b"\xff").is_err());
+    }
+
+    #[test]
+    fn mistakes_in_files_are_named_with_their_lines() {
+        for (greeter, why) in [
+            (GREETER.replace("string first_name", "strong first_name"), "greeter.proto:6:"),
+            (GREETER.replace("rpc Say(", "rpc Say"), "greeter.proto:9:"),
+            (GREETER.replace("place.proto", "plaice.proto"), "greeter.proto:5:"),
+        ] {
+            let (_folder, path) = written(&greeter);
+            let refused = compile(&path).expect_err(why);
+            assert!(refused.contains(why), "{refused}");
+        }
+        assert!(compile(Path::new("/nowhere/x.proto")).expect_err("none").contains("x.proto"));
+    }
+}

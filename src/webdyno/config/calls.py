@@ -1,0 +1,88 @@
+"""Calls of gRPC: the messages that values make of one, and whether its service has such."""
+
+import json
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from random import Random
+
+from webdyno.config.reading import PlaceOf
+from webdyno.config.requests import read_rows
+from webdyno.core.errors import UserError
+from webdyno.core.experiment import Experiment
+from webdyno.core.request import WrittenRequest
+from webdyno.core.session import PLACE, Values, places
+from webdyno.core.text import with_secrets
+from webdyno.load.proto import Call, call_fault
+
+MOST_MESSAGES = 10_000
+"""Of more rows the first ones are sent."""
+DRAWN = 1_000
+"""Messages where values come from no list: random numbers, counters."""
+
+
+def filled_calls(
+    written: WrittenRequest, values: Mapping[str, Values], environment: Mapping[str, str]
+) -> list[WrittenRequest]:
+    """Return a call once for each message that values make of it; other requests as they are.
+
+    Raise UserError where a secret isn't there.
+    """
+    names = places(written.texts)
+    if not written.is_call or not values or not names:
+        return [written]
+    columns = [_column(name, values, environment) for name in names]
+    count = max(map(len, columns))
+    each = (
+        {name: column[number % len(column)] for name, column in zip(names, columns, strict=True)}
+        for number in range(count)
+    )
+    return [_filled(written, texts) for texts in each]
+
+
+def _column(
+    name: str, values: Mapping[str, Values], environment: Mapping[str, str]
+) -> Sequence[str]:
+    """Return what fills a place, in turn."""
+    source, _, column = name.partition(".")
+    its, drawn = values[source], Random(name)
+    if its.file is not None:
+        rows, _ = read_rows(Path(its.file), f"values.{source}", its.sha256)
+        return [row[column] for row in rows[:MOST_MESSAGES]]
+    if its.rows is not None:
+        return [with_secrets(row[column], environment) for row in its.rows[:MOST_MESSAGES]]
+    if its.choose is not None:
+        return its.choose
+    if its.random is not None:
+        return [str(drawn.randint(*its.random)) for _ in range(DRAWN)]
+    if its.counter is not None:
+        return [str(its.counter + number) for number in range(DRAWN)]
+    return [f"{drawn.getrandbits(64):016x}" for _ in range(DRAWN)]
+
+
+def _filled(written: WrittenRequest, texts: Mapping[str, str]) -> WrittenRequest:
+    def fill(text: str, spelled: Callable[[str], str] = str) -> str:
+        return PLACE.sub(lambda place: spelled(texts[place[1]]), text)
+
+    message = json.loads(fill(json.dumps(written.json_), lambda text: json.dumps(text)[1:-1]))
+    return written.replace(
+        json_=message,
+        headers={name: fill(text) for name, text in written.headers.items()},
+        contains=None if written.contains is None else fill(written.contains),
+    )
+
+
+def check_calls(experiment: Experiment, environment: Mapping[str, str], place: PlaceOf) -> None:
+    """Raise UserError where the `.proto` file has other services or messages than calls need."""
+    descriptors = experiment.load.descriptors
+    if descriptors is None:
+        return
+    numbered = [
+        (number, filled_calls(request, experiment.values, environment)[0])
+        for number, request in enumerate(experiment.requests)
+        if request.is_call
+    ]
+    calls = tuple(Call(request.path, request.call_json) for _, request in numbered)
+    if fault := call_fault(descriptors, calls):
+        which, why = fault
+        where = ("load", "proto_file") if which is None else ("requests", numbered[which][0])
+        raise UserError(f"{place(where)}: {why}")
