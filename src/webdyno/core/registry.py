@@ -205,7 +205,7 @@ _OTHERS = (
     _other(
         "league",
         ADVANCED,
-        "Rank many stacks at many tasks over days, and write pages that show the ranks.",
+        "Rank many stacks at many tasks, a sitting at a time; or write the pages of a league.",
         "league:league",
     ),
     _other(

@@ -96,7 +96,7 @@ SEVERAL = {
     "services": (
         {"compose.yaml": 'services: {a: {image: x, ports: ["1"]}, b: {image: x, ports: ["2"]}}'},
         "compose.yaml has several services that could be asked: a, b",
-        {"image": "compose.yaml#b"},
+        {"image": "compose.yaml#b", "ready_within": 120},
         "b",
     ),
     "programs": (
@@ -146,7 +146,7 @@ def test_nobody_is_asked_after_a_yes_and_the_build_may_be_said(tmp_path: Path) -
     folder = laid_out(tmp_path, SEVERAL["services"][0])
     assert run_command_line(["init", str(folder), "--yes", "--build=make"]) == Exit.OK
     app = tomllib.loads((folder / "webdyno.toml").read_text())["app"]
-    assert app == {"build": "make", "image": "compose.yaml#a"}
+    assert app == {"build": "make", "image": "compose.yaml#a", "ready_within": 120}
 
 
 def test_flags_give_variables_and_paths(tmp_path: Path) -> None:
