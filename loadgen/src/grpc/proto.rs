@@ -177,7 +177,7 @@ mod tests {
         assert_eq!(messages(&say, &json!({"first_name": "ann"})), Ok(vec![b"\x0a\x03ann".into()]));
         let reply = b"\x0a\x02hi\x12\x02\x08\x01".to_vec();
         let shown = json!({"text": "hi", "at": "1970-01-01T00:00:01Z"});
-        assert_eq!(json(&say, &[reply.clone()]), Ok(shown.clone()));
+        assert_eq!(json(&say, std::slice::from_ref(&reply)), Ok(shown.clone()));
         let talk = greeter().method("/hello.Greeter/Talk").expect("a method");
         assert_eq!(messages(&talk, &json!([{}, {"id": 1}])), Ok(vec![vec![], b"\x18\x01".into()]));
         assert_eq!(json(&talk, &[reply]), Ok(json!([shown])));

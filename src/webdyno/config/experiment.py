@@ -253,7 +253,7 @@ def _with_site_defaults(data: dict[str, Any], names: Names) -> dict[str, Any]:
             for name, variant in data["variants"].items()
         }
         data = {**data, "variants": variants}
-    its = {"requests": site.requests, "load": site.suggests.get("load", {})}
+    its: dict[str, Any] = {"requests": site.requests, "load": site.suggests.get("load", {})}
     its = with_contents(its, site.folder, lambda _: str(site.folder))
     if site.requests and not has_paths:
         data = {**data, "requests": its["requests"]}

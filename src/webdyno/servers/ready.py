@@ -1,7 +1,7 @@
 """Waits until a server that was started answers, and says when it won't.
 
-It has `READY_WITHIN_S` for that, unless its own `ready_within_s` says otherwise. The way to servers
-elsewhere is timed here as well.
+How long it has: `READY_WITHIN_S` of `core/service.py`, unless its own `ready_within_s` says
+otherwise. The way to servers elsewhere is timed here as well.
 """
 
 import socket
