@@ -58,6 +58,7 @@ WRITTEN = (
     "workload",
     "tuning",
     "load.replay",
+    "load.descriptors",
     "values.NAME.sha256",
     "gate.commits",
     "gate.rules_differ",

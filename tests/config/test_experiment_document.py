@@ -10,6 +10,7 @@ from typing import Any, get_args
 import pytest
 from pydantic import BaseModel
 
+from load.greeter import written
 from webdyno.config import Catalogue, CommandLine, read_experiment
 from webdyno.core.experiment import Experiment
 from webdyno.core.load import Load
@@ -108,5 +109,7 @@ def test_every_example_holds(
     (tmp_path / "users.csv").write_text("name,password\nann,x\n")
     (tmp_path / "avatar.png").write_bytes(b"\x89PNG")
     (tmp_path / "traffic.replay").write_text("0 1\n0.5 2\n2 1\n")
+    written(tmp_path)
+    (tmp_path / "hello.json").write_text('{"name": "ann"}')
     experiment = read_experiment(CommandLine(whole, {}), [], catalogue)
     assert experiment.title
