@@ -284,7 +284,7 @@ def test_why_it_is_open_is_said_where_the_interval_excludes_1(because: Because) 
     beyond = first.replace(
         verdict=Verdict.INCONCLUSIVE,
         because=because,
-        why="The reason. Robust: no.",
+        why="The reason.",
         ratio=Interval(low=1.01, estimate=1.04, high=1.07),
         worst_case=None,
         rules_out=None,

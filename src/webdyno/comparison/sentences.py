@@ -265,7 +265,7 @@ def _why_open_beyond_1(comparison: Comparison) -> str:
     shown = comparison.decisive
     if comparison.because not in BEYOND_1 or not shown or shown.low <= 1 <= shown.high:
         return ""
-    return comparison.why.partition(" Robust: ")[0]
+    return comparison.why
 
 
 def what_may_be(comparison: Comparison) -> str:

@@ -169,6 +169,8 @@ def answer_within(
     `tipping`: how much interference it would take, and how much there was. `more_rounds`: until the
     sampling verdict survives the worst case.
     """
+    if measured.verdict is worst_case.verdict is Verdict.INCONCLUSIVE:
+        return measured
     if measured.verdict is worst_case.verdict:
         return replace(measured, why=f"{measured.why} Robust: {tipping}.")
     return Ruling(
