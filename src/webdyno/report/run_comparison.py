@@ -132,6 +132,7 @@ def _changes(changes: Sequence[Change], decide_on: str) -> doc.Table:
             doc.RowGroup(rows[name], heading=metric_title(METRICS[name].metric))
             for name in sorted(rows, key=lambda name: name != decide_on)
         ],
+        style="brief",
     )
 
 
