@@ -50,8 +50,8 @@ http {{
         {tls}
         root {folder}/files;
         location = /status {{ stub_status; }}
-        # A file is for GET, which an internal redirect makes of any other method.
-        location = /helloworld.Greeter/SayHello {{ error_page 405 =200 /greeting; }}
+        # A file is for GET, which what stands in the place of an error makes of any method.
+        location = /helloworld.Greeter/SayHello {{ error_page 404 =200 /greeting; }}
         location = /greeting {{ default_type application/grpc; add_trailer grpc-status 0 always; }}
     }}
 }}

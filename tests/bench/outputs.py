@@ -103,3 +103,6 @@ server accepts handled requests
  39441 39440 316805
 Reading: 0 Writing: 1 Waiting: 63
 """
+
+GHZ = """{"date":"2026-11-29T08:39:11Z","endReason":"timeout","count":393,"total":341063527,\
+"statusCodeDistribution":{"OK":390,"Unavailable":3}}"""
