@@ -1,8 +1,10 @@
 """The catalogue: webdyno's own is right; users' own come on top; mistakes name file and line."""
 
+import grp
 import os
 import pwd
 import struct
+from contextlib import nullcontext
 from pathlib import Path
 
 import pytest
@@ -270,6 +272,22 @@ def test_a_catalogue_that_a_list_opens_to_others_is_refused(open_folder: Path) -
         Catalogue.load([open_folder])
 
 
+def test_a_group_that_is_not_called_as_we_are_has_others(
+    open_folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A directory of accounts (LDAP) needn't list them, as those of "domain users"."""
+    (open_folder / "stacks").mkdir()
+    (open_folder / "stacks").chmod(0o775)
+    name = pwd.getpwuid(os.geteuid()).pw_name
+    for called, is_ours in ((name, True), ("domain users", False), ("nobody", False)):
+        entry = grp.struct_group((called, "x", os.getegid(), []))
+        monkeypatch.setattr(grp, "getgrgid", lambda _, entry=entry: entry)
+        whose._has_others.cache_clear()
+        with nullcontext() if is_ours else pytest.raises(UserError, match=r"may change .*stacks"):
+            Catalogue.load([open_folder])
+    whose._has_others.cache_clear()
+
+
 @pytest.mark.skipif(os.geteuid() != 0, reason="needs root, to give files away")
 def test_what_is_somebody_else_s_is_refused(
     open_folder: Path, monkeypatch: pytest.MonkeyPatch
@@ -291,6 +309,7 @@ def test_what_is_somebody_else_s_is_refused(
     with pytest.raises(UserError, match="others may change"):
         Catalogue.load([open_folder])
     os.chown(file, 12345, 12345)
+    file.chmod(0o644)
     (open_folder / "his").mkdir()
     (link := open_folder / "his/bench.toml").symlink_to("/etc/hosts")
     os.chown(open_folder / "his", 12345, 12345)

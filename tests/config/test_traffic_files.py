@@ -1,5 +1,6 @@
 """Request files: .http, lines of JSON, TOML."""
 
+import os
 import tempfile
 import time
 from contextlib import suppress
@@ -259,6 +260,8 @@ def test_a_file_of_traffic_names_what_lies_next_to_it(tmp_path: Path, names: str
     folder = tmp_path / "given"
     folder.mkdir()
     file = folder / "a.toml"
+    for near in (tmp_path / "secret", folder / "rows"):
+        near.touch()
     for outside in ("../secret", "/etc/passwd"):
         file.write_text(names.format(outside))
         with pytest.raises(UserError, match=rf"a\.toml:\d+: {outside} isn't below .*given"):
@@ -305,3 +308,24 @@ def test_files_and_variables_that_others_traffic_names_are_not_sent(
     what = r"\$\{env:TOKEN\}" if secret else "body"
     with pytest.raises(UserError, match=f"others may change {open_folder}, and {what} would be"):
         [*asked.overrides([], lambda _: None)]
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="needs root, to give files away")
+@pytest.mark.parametrize("theirs", ["body", "in/body", "link"])
+def test_files_of_others_that_ones_own_traffic_names_are_not_sent(
+    open_folder: Path, theirs: str
+) -> None:
+    """In a sticky folder, as /tmp is, they are theirs to exchange for a link to one of ours."""
+    open_folder.chmod(0o1777)
+    (file := open_folder / "a.toml").write_text(
+        f'[[requests]]\npath = "/"\nmethod = "POST"\nbody_file = "{theirs}"\n'
+    )
+    (open_folder / "in").mkdir()
+    for body in ("body", "in/body"):
+        (open_folder / body).write_text("x")
+    (open_folder / "link").symlink_to("in/body")
+    read_workload_file(file)
+    part = open_folder / theirs.partition("/")[0]
+    os.chown(part, 12345, 12345, follow_symlinks=False)
+    with pytest.raises(UserError, match=f"others may change {part}, and {theirs} would be sent"):
+        read_workload_file(file)

@@ -316,16 +316,16 @@ def neighbor(file: Path, name: str, place: str) -> Path:
     """Return the path of a file that another one names, whose content is to be sent.
 
     Raise UserError where name or link leads out of that one's folder, and where others may change
-    that one, and so have put anything in the other's place by the time that it is read.
+    either file or what leads there, and so have anything there by the time that it is read.
     """
-    with reading(file), opened(file) as end:
-        if end.others:
-            raise UserError(
-                f"{place}: others may change {end.others}, and {name} would be sent: copy both "
-                "files to where only you can write"
-            )
-    folder = file.parent
-    path = folder / name
+    folder, path = file.parent, file.parent / name
+    for part, said in ((file, str(file)), (path, f"{place}: {path}")):
+        with reading(said), opened(part) as end:
+            if end.others:
+                raise UserError(
+                    f"{place}: others may change {end.others}, and {name} would be sent: copy both "
+                    "files to where only you can write"
+                )
     if not path.resolve().is_relative_to(folder.resolve()):
         raise UserError(
             f"{place}: {name} isn't below {folder.absolute()}, where the file lies that names it: "

@@ -103,15 +103,22 @@ def _has_list(part: int) -> bool:
 
 @cache
 def _has_others(group: int) -> bool:
-    """Whether a group has a member who may not do what we may: of many users it is theirs alone."""
-    members = {entry.pw_uid for entry in pwd.getpwall() if entry.pw_gid == group}
-    names: list[str] = []
-    with suppress(KeyError):
-        names = grp.getgrgid(group).gr_mem
-    for name in names:
+    """Whether a group may have a member who may not do what we may.
+
+    Not if it is the first one of somebody trusted, called as he is, and nobody else is known to be
+    in it: who else is, a directory of accounts (LDAP) needn't list.
+    """
+    try:
+        entry = grp.getgrgid(group)
+        namesake = pwd.getpwnam(entry.gr_name)
+    except KeyError:
+        return True
+    members = {each.pw_uid for each in pwd.getpwall() if each.pw_gid == group}
+    for name in entry.gr_mem:
         with suppress(KeyError):
             members.add(pwd.getpwnam(name).pw_uid)
-    return not members <= trusted_users()
+    is_own = namesake.pw_gid == group and namesake.pw_uid in trusted_users()
+    return not (is_own and members <= trusted_users())
 
 
 class Opened(NamedTuple):
