@@ -9,6 +9,7 @@ from webdyno.core.errors import UserError
 from webdyno.core.service import Line, Origin
 from webdyno.systems.conf import passing
 from webdyno.systems.conf.apache import passed_on as passed_on_by_apache
+from webdyno.systems.conf.apache_lines import ApacheLines
 from webdyno.systems.conf.caddy import passed_on as passed_on_by_caddy
 from webdyno.systems.conf.configuration import relocate
 from webdyno.systems.conf.haproxy import passed_on as passed_on_by_haproxy
@@ -166,6 +167,9 @@ def test_variables_that_name_each_other_in_a_circle_come_to_an_end(tmp_path: Pat
         ("RewriteRule ^(.*[.]php)$ - [H=proxy:fcgi://a:9000,L]", ["a"]),
         ("RewriteRule ^/(.*)$ unix:/run/x|http://h/$1 [P]", []),
         ('AddHandler "proxy:fcgi://a:9000" .php', ["a"]),
+        ("ForceType proxy:http://a:80/", ["a"]),
+        ("Use served proxy:http://a:80/", ["a"]),
+        ("Define handler proxy:http://a:80/", ["a"]),
         ("CacheSocache memcache:a:11211,b", ["a", "b"]),
         ('AuthLDAPURL "ldap://a:389 b/ou=x?uid"', ["a", "b"]),
         ('DBDParams "host=a user=x"', ["a"]),
@@ -203,7 +207,7 @@ def test_what_caddys_json_dials() -> None:
     text = (
         '{"a": [{"dial": "tcp/b:80"}, {"dial": ["c:1", "[::2]:3"]}, {"dial": "unix+h2c//x"}],'
         ' "dynamic_upstreams": {"source": "multi", "sources": [{"source": "a", "name": "d"}]},'
-        ' "network_proxy": {"from": "url", "url": "http://u@e:3128"}}'
+        ' "network_proxy": {"from": "url", "url": "HTTP://u@e:3128"}}'
     )
     assert sorted(passed_on_by_caddy(json.loads(text))) == ["[::2]", "b", "c", "d", "e"]
 
@@ -262,3 +266,36 @@ def test_a_host_that_only_requests_name_needs_no_look_up(tmp_path: Path) -> None
     file = tmp_path / "nginx.conf"
     file.write_text("server { listen 80; location / { proxy_pass http://$host; } }")
     assert [it.host for it in relocate_nginx(RelocationRequest(file)).passed_on] == ["$host"]
+
+
+def test_a_directive_s_name_of_apache_is_read_as_it_reads_it(tmp_path: Path) -> None:
+    text = (
+        '\'Listen\' 80\n"<VirtualHost" *:80>\n"ProxyPass" / http://198.51.100.1/\n</VirtualHost>\n'
+    )
+    (file := tmp_path / "httpd.conf").write_text(text)
+    read = ApacheLines(RelocationRequest(file)).all([file])
+    assert [it.host for line in read for it in passed_on_by_apache(line)] == ["198.51.100.1"]
+
+
+@pytest.mark.parametrize(
+    ("text", "says"),
+    [
+        (
+            "<Macro m $c>\n$cPass / http://198.51.100.1/\n</Macro>\nUse m Proxy\n",
+            r"f:2: \$cPass is",
+        ),
+        (
+            "<Macro m Bar>\nBar / http://198.51.100.1/\n</Macro>\n",
+            "f:1: have the macro's parameter",
+        ),
+        ("<IfModule x>\nDefine p Proxy\n</IfModule>\n${p}Pass / http://x/\n", r"f:4: \$\{p\}Pass"),
+        ('"Proxy\\Pass" / http://198.51.100.1/\n', r"f:1: \"Proxy\\Pass\" is no directive's name"),
+    ],
+)
+def test_a_directive_s_name_of_apache_stands_in_its_line(
+    tmp_path: Path, text: str, says: str
+) -> None:
+    """Whom it passes requests on to, and what it runs, is known by it."""
+    (file := tmp_path / "httpd.conf").write_text(text)
+    with pytest.raises(UserError, match=says):
+        ApacheLines(RelocationRequest(file)).all([file])

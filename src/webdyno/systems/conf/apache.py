@@ -74,8 +74,8 @@ TARGETS = {"proxypass", "proxypassmatch", "balancermember", "proxyremote", "prox
 """Directives with URLs that are asked."""
 REMOTES = {"proxyremote", "proxyremotematch"}
 """Those that name whom they are asked through, last."""
-HANDLERS = {"sethandler", "addhandler", "rewriterule"}
-"""Directives that may name one after `proxy:`."""
+HANDLERS = {*("sethandler", "addhandler", "rewriterule", "forcetype", "addtype", "use", "define")}
+"""Directives that may name one after `proxy:`; a type is a handler where there is no other."""
 ASKED = {"authldapurl", "authnzfcgidefineprovider"}
 """Directives with a URL of whom requests are asked about."""
 REMOTE_CACHES = {"cachesocache", "authncachesocache", "sslsessioncache", "sslstaplingcache"}

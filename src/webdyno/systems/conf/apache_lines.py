@@ -40,6 +40,8 @@ _DEFINE = re.compile(r'\s*(Un)?Define\s+(\w+)\s*("[^"]*"|\S*)\s*$', re.IGNORECAS
 _SERVER_ROOT = re.compile(r'\s*ServerRoot\s+"?([^"\s]+)', re.IGNORECASE)
 _LOAD = re.compile(r"\s*LoadModule\s+(\w+)", re.IGNORECASE)
 _MACRO = re.compile(r"\s*<Macro\s+\S+\s+([^>]*)>", re.IGNORECASE)
+_QUOTED_NAME = re.compile(r"""(\s*)(["'])([^"'\\]*)\2\s*(.*)""", re.DOTALL)
+_NAME = re.compile(r"\s*(?:<(?:/?[A-Za-z][\w-]*>?)|[A-Za-z][\w-]*)(?:\s|$)")
 HOST_BEGIN = re.compile(r"(\s*)<VirtualHost\s+(.*?)\s*>\s*$", re.IGNORECASE)
 HOST_END = re.compile(r"\s*</VirtualHost>", re.IGNORECASE)
 _LISTEN = re.compile(r"\s*Listen\s+(\S+)\s*(\S*)", re.IGNORECASE)
@@ -92,7 +94,8 @@ class ApacheLines:
         return next((file for root in self.roots if os.path.lexists(file := root / path)), None)
 
     def _lines(self, file: Path, named: Origin | None = None, depth: int = 0) -> Iterator[Line]:
-        for text, origin in _join_lines(self.request.files.lines(file, named, depth)):
+        for written, origin in _join_lines(self.request.files.lines(file, named, depth)):
+            text = _with_plain_name(written)
             if match := _CONDITION.match(text):
                 if self._condition(match, origin):
                     yield Line(text, origin)
@@ -100,8 +103,12 @@ class ApacheLines:
             if not self._is_read():
                 continue
             if match := _MACRO.match(text):
-                self._kept |= set(re.findall(r"\w+", match[1]))
-            line = Line(self._variables.fill(text, origin, own=self._kept), origin)
+                self._kept |= _parameters(match[1], origin)
+            filled = self._variables.fill(text, origin, own=self._kept)
+            line = Line(_with_plain_name(filled), origin)
+            if not _NAME.match(line.text):
+                first = line.text.split()[0]
+                raise UserError(f"{origin}: {first} is no directive's name; write that out")
             self._note(line.text)
             if not (include := _INCLUDE.match(line.text)):
                 yield line
@@ -178,6 +185,20 @@ class ApacheLines:
             )
         below = islice((each for included in paths for each in _files_of(included)), MOST_FILES + 1)
         return list(below)
+
+
+def _with_plain_name(text: str) -> str:
+    """Return a line with the directive's name out of quotes, which Apache takes off it."""
+    match = _QUOTED_NAME.fullmatch(text)
+    return f"{match[1]}{match[3]} {match[4]}" if match else text
+
+
+def _parameters(words: str, origin: Origin) -> set[str]:
+    """Return a macro's parameters; raise UserError where one could be a directive's name."""
+    for word in words.split():
+        if not re.match(r"[\"']?[$%@](?!\{)", word):
+            raise UserError(f"{origin}: have the macro's parameter {word} begin with $, as $NAME")
+    return set(re.findall(r"\w+", words))
 
 
 def _files_of(path: Path) -> Iterator[Path]:

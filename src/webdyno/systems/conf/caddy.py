@@ -346,7 +346,7 @@ def _with_whole_imports(request: RelocationRequest) -> str:
 
 
 _HOST = re.compile(r"(?:(?:tcp|udp)[46]?/)?(\[[^\]]*\]|[^:]*)(?::[^:]*)?")
-_URL = re.compile(r"[a-z0-9+]+://(?:[^@/]*@)?(\[[^\]]*\]|[^:/]+)")
+_URL = re.compile(r"[a-z0-9+]+://(?:[^@/]*@)?(\[[^\]]*\]|[^:/]+)", re.IGNORECASE)
 _UNIX = re.compile(r"unix\+?\w*/(/[^|]*)(?:\|\d+)?")
 _TCP = re.compile(r"(?:tcp[46]?/)?(\[[^\]]*\]|[^:/{}]+)(?::([0-9]{1,5}))?")
 
