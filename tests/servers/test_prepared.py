@@ -12,6 +12,7 @@ from webdyno.config import Catalogue
 from webdyno.core.errors import OperationError
 from webdyno.core.paths import spell_out
 from webdyno.host.this_machine import Testbed
+from webdyno.host.users import ServerUser
 from webdyno.servers.prepared import made_text, prepare_site
 
 
@@ -72,6 +73,26 @@ def test_a_site_is_made_once_and_again_when_it_changed(
     assert (second.root / "a.txt").read_text() == "two"
     for prepared in (first, again, second):
         prepared.release()
+
+
+def test_a_site_s_copy_is_closed_to_others(
+    tmp_path: Path, open_folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Its files may be, such as those with passwords."""
+    monkeypatch.setattr("tempfile.tempdir", str(open_folder))
+    (folder := tmp_path / "sites/mine/app").mkdir(parents=True)
+    (folder / "config.py").write_text("PASSWORD = 1")
+    (folder / "config.py").chmod(0o600)
+    (folder.parent / "site.toml").write_text('title = "t"\nneeds = ["static"]\n')
+    site = Catalogue.load([tmp_path]).site("mine")
+    prepared = prepare_site(site, testbed := Testbed())
+    prepared.folder.chmod(0o755)  # as an older webdyno left it
+    prepared.release()
+    prepared = prepare_site(site, testbed)
+    prepared.release()
+    file = prepared.app / "config.py"
+    assert ServerUser("another", 12345, 12345).kept_out_by(file.parent) == prepared.folder
+    assert not testbed.user or testbed.user.may_read(file)
 
 
 def test_old_files_are_swept_away_unless_they_are_in_use(

@@ -2,7 +2,6 @@
 
 import os
 import shutil
-import stat
 from collections.abc import Callable
 from pathlib import Path
 
@@ -100,8 +99,9 @@ def test_it_is_built_once_as_the_servers_user_and_can_not_be_changed(
     assert int((program / "uid").read_text()) == uid_of(server_user())
     for path in (program, program / "made", program.parent):
         assert path.stat().st_uid == os.geteuid()
-        assert stat.S_IMODE(path.stat().st_mode) & 0o055 >= 0o044
         assert not path.stat().st_mode & 0o022
+    assert ServerUser("another", 12345, 12345).kept_out_by(program) == program.parent
+    assert not (user := server_user()) or user.kept_out_by(program) is None
     assert {path.name for path in program.parent.iterdir()} == {"files", "built", "build.log"}
     assert built(catalogue())[1:] == (program, [])
     assert built_program(service) == program

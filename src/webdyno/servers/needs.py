@@ -29,7 +29,14 @@ from webdyno.host.copies import let_everybody_read, take_back
 from webdyno.host.machine import allowed_cpus
 from webdyno.host.server_process import CERTIFICATES, PLAIN_ENVIRONMENT
 from webdyno.host.this_machine import DONE, KEPT_FOR_S, Testbed, run_build
-from webdyno.host.users import OPEN, ServerUser, hand_over, home_of, make_private, server_user
+from webdyno.host.users import (
+    ServerUser,
+    hand_over,
+    home_of,
+    make_private,
+    open_to_servers,
+    server_user,
+)
 from webdyno.host.warden import remove_tree
 from webdyno.host.workspace import home_folder, lock_held, open_folder
 from webdyno.servers.service_graph import Role, resolve_services, resolve_stack
@@ -198,6 +205,7 @@ def folder_of_program(service: Service) -> Path:
             "webdyno doctor --install builds it"
         )
     os.utime(program.parent)
+    open_to_servers(program.parent, server_user())
     return program
 
 
@@ -250,7 +258,7 @@ def _make(service: Service, kept: Path) -> None:
             shutil.copy(path, files / name)
     for folder in (files, scratch):
         hand_over(folder, user)
-    kept.chmod(OPEN)
+    open_to_servers(kept, user)
     _run_commands(service, files, scratch, kept / LOG)
     if user is not None:
         files.rename(kept / THEIRS)

@@ -26,7 +26,7 @@ from webdyno.core.stack import Site
 from webdyno.host.control_group import ControlGroup
 from webdyno.host.copies import copy_readable, let_everybody_read, take_back
 from webdyno.host.this_machine import Testbed
-from webdyno.host.users import OPEN, hand_over, make_private
+from webdyno.host.users import OPEN, hand_over, make_private, open_to_servers
 from webdyno.host.warden import remove_tree
 from webdyno.host.workspace import Workspace, home_folder, open_folder, open_lock
 from webdyno.servers.layout import Deployment, lay_out
@@ -103,6 +103,7 @@ def prepare_site(site: Site, testbed: Testbed) -> PreparedSite:
             if not kept.is_dir():
                 _make(site, kept, testbed)
             fcntl.flock(lock, fcntl.LOCK_SH)
+        open_to_servers(kept, testbed.user)
     except BaseException:
         lock.close()
         raise
@@ -150,7 +151,6 @@ def _make(site: Site, kept: Path, testbed: Testbed) -> None:
             _set_up(site, made, needs, testbed, workspace)
         for top in (made.root, made.app):
             let_everybody_read(top)
-        made.folder.chmod(OPEN)
         os.utime(made.folder)  # the age that counts is that of the whole
         made.folder.rename(kept)
 
