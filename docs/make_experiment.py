@@ -29,6 +29,7 @@ from webdyno.core.testbed import RoleHosts, ServiceHost, TestbedSettings
 from webdyno.core.variant import Changes, Variant
 from webdyno.questions.compare.settings import OneSidedSettings
 from webdyno.questions.gate.settings import GateSettings
+from webdyno.questions.ranking.settings import RankingSettings
 
 DOCUMENT = Path(__file__).parent / "reference/experiment-file.md"
 
@@ -46,6 +47,7 @@ TABLES: dict[str, type[BaseModel]] = {
     "testbed.hosts": RoleHosts,
     "testbed.services.NAME": ServiceHost,
     "capacity": CapacitySettings,
+    "ranking": RankingSettings,
     "one_sided": OneSidedSettings,
     "gate": GateSettings,
 }

@@ -125,15 +125,17 @@ def test_one_call_is_shown_as_json(home: Path) -> None:
     with greeter(reflecting(home)) as port:
         url = f"grpc://127.0.0.1:{port}/hello.Greeter/Say"
         for more in ([], ["--proto", str(file)]):
-            shown = webdyno("load", url, "--once", "--json", '{"name": "ann"}', *more, folder=home)
+            shown = webdyno(
+                "load", url, "--once", "--message", '{"name": "ann"}', *more, folder=home
+            )
             assert shown.returncode == 0, shown.stderr
             assert '"text": "ann"' in shown.stdout
             assert '"name": "ann"' in shown.stdout
-        wrong = webdyno("load", url, "--json", '{"nam": "ann"}', folder=home)
+        wrong = webdyno("load", url, "--message", '{"nam": "ann"}', folder=home)
         assert wrong.returncode == 2
         assert "unrecognized field name 'nam'; hello.Request has name, place" in wrong.stderr
         (home / "call.json").write_text('{"name": "ann"')
-        wrong = webdyno("load", url, "--json", "@call.json", folder=home)
+        wrong = webdyno("load", url, "--message", "@call.json", folder=home)
         assert (wrong.returncode, "line 1" in wrong.stderr) == (2, True)
         words = ("--count", "50", "--streams", "4", "--connections", "2")
         load = webdyno("load", url, *words, "--header", "x-fails: you", folder=home)

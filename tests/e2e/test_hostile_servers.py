@@ -2,6 +2,7 @@
 
 import itertools
 import os
+import re
 import socket
 import subprocess
 import sys
@@ -104,7 +105,7 @@ def test_a_server_with_early_hints_is_measured(open_folder: Path) -> None:
         variants = (f"url:http://127.0.0.1:{port}", f"url:http://127.0.0.1:{other}")
         reported = run_rounds(1, "compare", *variants, "--yes", *FEW, folder=open_folder)
     assert statuses(open_folder) == {"200"}
-    assert "103" not in reported
+    assert not re.search(r"\b103\b", reported)  # ports have such digits
     assert "webdyno: " not in reported
 
 

@@ -135,7 +135,7 @@ def test_what_a_recording_sent_is_kept_for_its_owner_alone_and_only_if_asked(
     assert "/login" not in (tmp_path / "without.toml").read_text()
     done = webdyno(*words, "with.toml", "--bodies", "keep", folder=tmp_path)
     assert done.returncode == 0, done.stderr
-    assert "export PASSWORD=…" in done.stderr
+    assert "export RECORDED_PASSWORD=…" in done.stderr
     made = tmp_path / "with.toml"
     assert "hunter2" not in made.read_text()
     assert "${env:PASSWORD}" in made.read_text()

@@ -117,11 +117,20 @@ MessageKind = Literal["text", "binary"]
 """What a message of a WebSocket is."""
 
 
+def _path_or_method(schema: dict[str, JsonValue]) -> None:
+    """Let a JSON schema demand a path of those that name no method: gRPC's are their paths."""
+    del schema["required"]
+    schema["anyOf"] = [{"required": ["path"]}, {"required": ["method"]}]
+
+
 class WrittenRequest(Model):
     """One entry of `[[requests]]`."""
 
     model_config = ConfigDict(
-        serialize_by_alias=True, validate_by_name=True, validate_by_alias=True
+        serialize_by_alias=True,
+        validate_by_name=True,
+        validate_by_alias=True,
+        json_schema_extra=_path_or_method,
     )
 
     path: WrittenPath

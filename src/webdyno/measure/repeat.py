@@ -25,7 +25,7 @@ from webdyno.core.files import (
 from webdyno.core.run import CATALOGUE_FOLDER, EXPERIMENT_FILE
 from webdyno.core.service import Service
 from webdyno.core.whose import FOLDER, trusted_users
-from webdyno.host.copies import copy_opened
+from webdyno.host.copies import copy_opened, let_everybody_read
 from webdyno.host.users import (
     hand_over,
     make_private,
@@ -128,6 +128,7 @@ def _out_of_reach(folder: Path) -> Path:
             atexit.register(workspace.remove)
             copy = make_private(make_private(workspace.path / "kept") / CATALOGUE_FOLDER)
             copy_opened(kept, copy, None, MOST_KEPT_BYTES)
+            let_everybody_read(copy)  # and nobody write, who might in the original
         finally:
             os.close(kept)
     hand_over(copy, None)

@@ -57,8 +57,7 @@ class LoadFlags:
     compressed: Annotated[bool, flag("Ask for compressed bodies.")] = False
     data: Annotated[str | None, flag("TEXT: body of each request, or @FILE.")] = None
     message: Annotated[
-        str | None,
-        flag("TEXT: of WebSocket (--binary), gRPC (--json, --proto FILE).", "--message", "--json"),
+        str | None, flag("TEXT: of WebSocket (--binary), JSON of gRPC (--proto FILE).")
     ] = None
     binary: Annotated[bool, Parameter(show=False)] = False
     proto: Annotated[Path | None, Parameter(show=False)] = None
@@ -217,7 +216,7 @@ def load(
 
         webdyno load ws://127.0.0.1:8080/chat --message hello
 
-        webdyno load grpc://127.0.0.1:50051/hello.Greeter/Say --json @call.json
+        webdyno load grpc://127.0.0.1:50051/hello.Greeter/Say --message @call.json
 
         webdyno load http://127.0.0.1:8080/ --once
 
