@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 from webdyno.config import Catalogue
+from webdyno.config.catalogue import content_of, files_of
 from webdyno.core import whose
 from webdyno.core.errors import UserError
 from webdyno.core.whose import ACCESS_LIST
@@ -117,6 +118,8 @@ def test_a_mistake_in_a_stack(tmp_path: Path, service: str, says: str) -> None:
         ),
         ('needs.b = { command = ["b"], apt = "libc6-" }', r":6: 'libc6-' is no name of a package"),
         ('needs.b = { command = ["b"], apt = "a b" }', r":6: 'a b' is no name of a package"),
+        ('needs.b = { file = ["/usr/**/x"], apt = "b" }', r":6: .*'/usr/\*\*/x' should have \* in"),
+        ('needs.b = { file = ["/*/*/*/x"], apt = "b" }', r":6: .*should have \* in 2 of its parts"),
         ('own = { written = "x", removed_by = ["rm"] }', r":6: .*removed_by is for containers"),
     ],
 )
@@ -378,3 +381,16 @@ def test_a_pipe_is_not_read(tmp_path: Path) -> None:
 def test_a_folder_that_is_not_there_is_named(tmp_path: Path) -> None:
     with pytest.raises(UserError, match=r"--catalog .*nowhere: there is no such folder"):
         Catalogue.load([tmp_path / "nowhere"])
+
+
+def test_what_does_something_else_has_another_sum(tmp_path: Path) -> None:
+    (folder := tmp_path / "stacks/mine").mkdir(parents=True)
+    (folder / "x; id").mkdir()
+    (folder / "run").touch()
+    (folder / "text").write_text("x; id")
+    (folder / "lib").symlink_to("x; id")
+    sums = [content_of(files_of(tmp_path))]
+    (folder / "text").replace(folder / "lib")
+    sums.append(content_of(files_of(tmp_path)))
+    (folder / "run").chmod(0o755)
+    assert len({*sums, content_of(files_of(tmp_path))}) == 3

@@ -274,14 +274,14 @@ def content_of(files: Mapping[str, Path]) -> str | None:
     for name, path in sorted(files.items()):
         if path.is_file():
             with reading(path):
-                digest = digest_of(path)
+                digest, kind = digest_of(path), "x" if path.stat().st_mode & 0o100 else "f"
         elif path.is_symlink():  # to a folder, whose files it has under another name
             leads_to = os.path.relpath(path.resolve(), path.parent.resolve())
-            digest = hashlib.sha256(os.fsencode(leads_to)).digest()
+            digest, kind = hashlib.sha256(os.fsencode(leads_to)).digest(), "l"
         else:
             continue
-        summed_up.update(os.fsencode(name) + b"\0" + digest)
-        is_ours = is_ours and _is_built_in(name, digest)
+        summed_up.update(os.fsencode(f"{name}\0{kind}") + digest)
+        is_ours = is_ours and kind != "l" and _is_built_in(name, digest)
     return None if is_ours else summed_up.hexdigest()
 
 

@@ -1,6 +1,7 @@
 """A service: one kind of server process, the template of its configuration, how to run it."""
 
 from collections.abc import Iterable
+from glob import has_magic
 from ipaddress import ip_address
 from pathlib import Path
 from typing import Annotated, Literal, NamedTuple
@@ -43,13 +44,17 @@ Pattern = Annotated[str, Field(max_length=1000), AfterValidator(regular_expressi
 """A regular expression."""
 
 
+MOST_WILDCARDS = 2
+"""Parts of a needed file's path that have `*`: whoever lists a catalog waits for it."""
+
+
 class Need(Model):
     """Something that must be on the machine: a program on the PATH, or a file."""
 
     command: list[str] = []
     """Names of programs, the first found counts; `*` matches versions, the newest counts."""
     file: list[str] = []
-    """Paths with `*`; the first that matches counts."""
+    """Paths with `*` in two parts at most; the first that matches counts."""
     apt: PackageName
     """The package of Debian and Ubuntu that has it."""
     when: dict[str, SettingValue] = {}
@@ -61,6 +66,11 @@ class Need(Model):
     def _one_kind(self) -> "Need":
         if bool(self.command) == bool(self.file):
             raise ValueError("a need names either command or file")
+        for path in self.file:
+            if "**" in path or sum(map(has_magic, path.split("/"))) > MOST_WILDCARDS:
+                raise ValueError(
+                    f"{path!r} should have * in {MOST_WILDCARDS} of its parts at most, and no **"
+                )
         return self
 
 

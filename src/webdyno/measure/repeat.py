@@ -27,7 +27,6 @@ from webdyno.core.service import Service
 from webdyno.core.whose import FOLDER, trusted_users
 from webdyno.host.copies import copy_opened, let_everybody_read
 from webdyno.host.users import (
-    hand_over,
     make_private,
     others_may_change,
     owner_of,
@@ -131,7 +130,7 @@ def _out_of_reach(folder: Path) -> Path:
             let_everybody_read(copy)  # and nobody write, who might in the original
         finally:
             os.close(kept)
-    hand_over(copy, None)
+    let_everybody_read(copy)  # and write they may no more, whatever its modes were
     return copy
 
 
