@@ -38,7 +38,10 @@ def asked(
 
 @pytest.mark.parametrize(
     "name",
-    [*("PATH", "LD_PRELOAD", "BASH_ENV", "ENV", "CONTAINERS_CONF", "DOCKER_HOST", "https_proxy")],
+    [
+        *("PATH", "LD_PRELOAD", "BASH_ENV", "ENV", "CONTAINERS_CONF", "DOCKER_HOST", "https_proxy"),
+        *("TZ", "NLSPATH", "LISTEN_FDS"),
+    ],
 )
 def test_no_secret_has_a_name_that_the_engine_heeds(
     name: str, monkeypatch: pytest.MonkeyPatch
