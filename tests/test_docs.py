@@ -31,7 +31,7 @@ CODE = re.compile(
     re.MULTILINE | re.DOTALL,
 )
 WHOLE = app()
-MOST_WORDS = 42_700
+MOST_WORDS = 42_000
 """Of README and docs, as `wc -w` counts them, marks of tables included."""
 DATA = (HOME / "docs/validation/coverage.md").read_text(encoding="utf-8")
 """A page all of whose tables are files of data."""
