@@ -91,7 +91,6 @@ CHANGES_MODES = {
     "host/copies.py": "opens what was private; of a folder before anything is in it",
     "host/warden.py": "lets us into folders that are removed",
     "servers/prepared.py": "opens folders that were private",
-    "servers/needs.py": "opens a folder that was private",
     "systems/revision.py": "lets the servers' group into a folder that was private",
     "systems/conf/relocation.py": "lets others through to a private folder",
     "measure/redact.py": "opens logs once no secret is in them; gives a copy the mode of its file",
