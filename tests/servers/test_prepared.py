@@ -75,7 +75,7 @@ def test_a_site_is_made_once_and_again_when_it_changed(
         prepared.release()
 
 
-def test_a_site_s_copy_is_closed_to_others(
+def test_a_site_s_copy_is_closed_to_whom_no_server_runs_as(
     tmp_path: Path, open_folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Its files may be, such as those with passwords."""
@@ -85,14 +85,15 @@ def test_a_site_s_copy_is_closed_to_others(
     (folder / "config.py").chmod(0o600)
     (folder.parent / "site.toml").write_text('title = "t"\nneeds = ["static"]\n')
     site = Catalogue.load([tmp_path]).site("mine")
-    prepared = prepare_site(site, testbed := Testbed())
-    prepared.folder.chmod(0o755)  # as an older webdyno left it
-    prepared.release()
+    testbed = Testbed().with_user(None)
     prepared = prepare_site(site, testbed)
     prepared.release()
-    file = prepared.app / "config.py"
-    assert ServerUser("another", 12345, 12345).kept_out_by(file.parent) == prepared.folder
-    assert not testbed.user or testbed.user.may_read(file)
+    assert ServerUser("another", 12345, 12345).kept_out_by(prepared.app) == prepared.folder
+    prepared.folder.chmod(0o755)  # as an older webdyno left it
+    prepare_site(site, testbed).release()
+    assert ServerUser("another", 12345, 12345).kept_out_by(prepared.app) == prepared.folder
+    prepare_site(site, testbed.with_user(user := ServerUser("servers", 12345, 12345))).release()
+    assert user.may_read(prepared.app / "config.py")
 
 
 def test_old_files_are_swept_away_unless_they_are_in_use(

@@ -11,8 +11,7 @@ import os
 import pwd
 import stat
 import subprocess
-from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import BinaryIO
@@ -23,7 +22,7 @@ from webdyno.core.hiding import SECRETS
 from webdyno.core.whose import is_others_to_change, sudo_caller, trusted_users
 
 CANDIDATES = ("www-data", "nobody")
-PRIVATE, SHARED, OPEN = 0o700, 0o750, 0o755
+PRIVATE, OPEN = 0o700, 0o755
 
 
 @dataclass(frozen=True)
@@ -226,32 +225,24 @@ def hand_over(folder: Path, user: ServerUser | None) -> None:
     It has to lie in a folder of ours. Its own owner comes last, so that he can't enter before.
     """
     if user is not None:
-        with _giving(folder, user):
+        try:
             for path in (*everything_below(folder), folder):
                 os.chown(path, user.uid, user.gid, follow_symlinks=False)
+        except PermissionError:
+            raise OperationError(
+                f"{folder} can't be given to {user.name}, as whom servers run: this root lacks "
+                "capabilities. Run webdyno as an ordinary user, or with CAP_CHOWN, CAP_SETUID, "
+                "CAP_SETGID, CAP_DAC_OVERRIDE and CAP_KILL"
+            ) from None
     folder.chmod(OPEN)
 
 
 def open_to_servers(folder: Path, user: ServerUser | None) -> None:
-    """Let the servers' user enter a folder of ours, and nobody else but us."""
-    if user is None:
-        folder.chmod(PRIVATE)
-        return
-    with _giving(folder, user):
-        os.chown(folder, -1, user.gid)
-    folder.chmod(SHARED)
+    """Let servers, and what runs next to them, enter a folder of ours.
 
-
-@contextmanager
-def _giving(folder: Path, user: ServerUser) -> Iterator[None]:
-    try:
-        yield
-    except PermissionError:
-        raise OperationError(
-            f"{folder} can't be given to {user.name}, as whom servers run: this root lacks "
-            "capabilities. Run webdyno as an ordinary user, or with CAP_CHOWN, CAP_SETUID, "
-            "CAP_SETGID, CAP_DAC_OVERRIDE and CAP_KILL"
-        ) from None
+    They aren't all one user's where servers are another one's, but as ourselves nobody else's.
+    """
+    folder.chmod(PRIVATE if user is None else OPEN)
 
 
 def log_mode() -> int:
