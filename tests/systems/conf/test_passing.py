@@ -270,7 +270,8 @@ def test_a_host_that_only_requests_name_needs_no_look_up(tmp_path: Path) -> None
 
 def test_a_directive_s_name_of_apache_is_read_as_it_reads_it(tmp_path: Path) -> None:
     text = (
-        '\'Listen\' 80\n"<VirtualHost" *:80>\n"ProxyPass" / http://198.51.100.1/\n</VirtualHost>\n'
+        'Define N ""\n${N}\n\'Listen\' 80\n"<VirtualHost" *:80>\n'
+        '"ProxyPass" / http://198.51.100.1/\n</VirtualHost>\n'
     )
     (file := tmp_path / "httpd.conf").write_text(text)
     read = ApacheLines(RelocationRequest(file)).all([file])

@@ -106,9 +106,8 @@ class ApacheLines:
                 self._kept |= _parameters(match[1], origin)
             filled = self._variables.fill(text, origin, own=self._kept)
             line = Line(_with_plain_name(filled), origin)
-            if not _NAME.match(line.text):
-                first = line.text.split()[0]
-                raise UserError(f"{origin}: {first} is no directive's name; write that out")
+            if (words := line.text.split()) and not _NAME.match(line.text):
+                raise UserError(f"{origin}: {words[0]} is no directive's name; write it out")
             self._note(line.text)
             if not (include := _INCLUDE.match(line.text)):
                 yield line
