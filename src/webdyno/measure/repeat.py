@@ -130,7 +130,6 @@ def _out_of_reach(folder: Path) -> Path:
             let_everybody_read(copy)  # and nobody write, who might in the original
         finally:
             os.close(kept)
-    let_everybody_read(copy)  # and write they may no more, whatever its modes were
     return copy
 
 
