@@ -278,11 +278,16 @@ def test_a_catalogue_that_a_list_opens_to_others_is_refused(open_folder: Path) -
 def test_a_group_that_is_not_called_as_we_are_has_others(
     open_folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """A directory of accounts (LDAP) needn't list them, as those of "domain users"."""
+    """A directory of accounts (LDAP) needn't list them, as those of "domain users".
+
+    Groups of the system itself have the members that are listed, as Debian's "staff" has none.
+    """
     (open_folder / "stacks").mkdir()
     (open_folder / "stacks").chmod(0o775)
     name = pwd.getpwuid(os.geteuid()).pw_name
-    for called, is_ours in ((name, True), ("domain users", False), ("nobody", False)):
+    known = [(name, 0, True), ("domain users", 0, False), ("nobody", 0, False)]
+    for called, of_people, is_ours in [*known, ("staff", os.getegid() + 1, True)]:
+        monkeypatch.setattr(whose, "FIRST_GROUP_OF_PEOPLE", of_people)
         entry = grp.struct_group((called, "x", os.getegid(), []))
         monkeypatch.setattr(grp, "getgrgid", lambda _, entry=entry: entry)
         whose._has_others.cache_clear()

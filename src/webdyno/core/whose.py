@@ -21,6 +21,8 @@ MOST_LINKS = 40
 ACCESS_LIST = "system.posix_acl_access"
 FIRST_PID_NAMESPACE = 0xEFFFFFFC
 """Its number in /proc: that of a machine, not of a container (PROC_PID_INIT_INO of Linux)."""
+FIRST_GROUP_OF_PEOPLE = 1000
+"""Those below are a system's own, such as `staff` of Debian's /usr/local (login.defs(5))."""
 WAYS_IN = {"systemd", "init", "sshd", "dropbear", "login", "agetty", "cron", "crond", "atd"}
 """Programs that begin others as users who weren't there."""
 
@@ -105,20 +107,27 @@ def _has_list(part: int) -> bool:
 def _has_others(group: int) -> bool:
     """Whether a group may have a member who may not do what we may.
 
-    Not if it is the first one of somebody trusted, called as he is, and nobody else is known to be
-    in it: who else is, a directory of accounts (LDAP) needn't list.
+    Not if nobody else is known to be in it, and it is a system's own or the first one of somebody
+    trusted, called as he is: who is in others, a directory of accounts (LDAP) needn't list.
     """
     try:
         entry = grp.getgrgid(group)
-        namesake = pwd.getpwnam(entry.gr_name)
     except KeyError:
         return True
     members = {each.pw_uid for each in pwd.getpwall() if each.pw_gid == group}
     for name in entry.gr_mem:
         with suppress(KeyError):
             members.add(pwd.getpwnam(name).pw_uid)
-    is_own = namesake.pw_gid == group and namesake.pw_uid in trusted_users()
-    return not (is_own and members <= trusted_users())
+    is_listed = group < FIRST_GROUP_OF_PEOPLE or _is_namesakes(entry)
+    return not (is_listed and members <= trusted_users())
+
+
+def _is_namesakes(group: grp.struct_group) -> bool:
+    try:
+        namesake = pwd.getpwnam(group.gr_name)
+    except KeyError:
+        return False
+    return namesake.pw_gid == group.gr_gid and namesake.pw_uid in trusted_users()
 
 
 class Opened(NamedTuple):
