@@ -156,6 +156,14 @@ def docker(address: str, *words: str, given: bytes = b"") -> str:
     return done.stdout.decode()
 
 
+def left_by_docker(address: str) -> list[str]:
+    """Name what a daemon keeps of webdyno's, after giving it time to remove that."""
+    deadline = time.monotonic() + 20
+    while (kept := kept_by_docker(address)) and time.monotonic() < deadline:
+        time.sleep(0.05)
+    return kept
+
+
 def kept_by_docker(address: str) -> list[str]:
     """Name the containers, networks and volumes of a daemon that are webdyno's."""
     of_webdyno = ("--filter", "name=webdyno")

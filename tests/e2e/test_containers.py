@@ -30,7 +30,7 @@ from e2e.commands import (
     webdyno,
     webdyno_here,
 )
-from e2e.engines import SERVER, docker, kept_by_docker, why_no_podman
+from e2e.engines import SERVER, docker, kept_by_docker, left_by_docker, why_no_podman
 from e2e.own import make_repository
 from ordinary_user import NOBODY, SYSTEM_PYTHON, needs_ordinary_user
 from variants import further
@@ -288,7 +288,7 @@ def test_nothing_is_left_however_webdyno_ends(
         process.wait(PATIENCE_S)
     assert left_behind(home) == []
     if engine == DOCKER:
-        assert kept_by_docker(os.environ["DOCKER_HOST"]) == []
+        assert left_by_docker(os.environ["DOCKER_HOST"]) == []
     links = subprocess.run(["ip", "link"], check=True, capture_output=True, text=True).stdout
     assert host[1].replace(".", "-") not in links
     assert _groups(names) == []

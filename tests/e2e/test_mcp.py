@@ -148,16 +148,6 @@ def test_tools_run_no_commands_unless_they_may(tmp_path: Path) -> None:
     assert not [*tmp_path.rglob("made")]
 
 
-def test_what_is_too_long_is_reported(tmp_path: Path) -> None:
-    async def use(client: "Client") -> None:
-        asked = {"system": "nginx", "baseline": "apache-event", "paths": ["/" + "x" * 1_000_000]}
-        refused = await client.call_tool("compare", asked)
-        assert refused.is_error
-        assert "no measurement can be begun" in said(refused)
-
-    with_client(tmp_path, use)
-
-
 def test_what_controls_a_terminal_reaches_no_agent(tmp_path: Path) -> None:
     from webdyno.interfaces.mcp import Answer
 

@@ -138,5 +138,5 @@ def test_what_a_recording_sent_is_kept_for_its_owner_alone_and_only_if_asked(
     assert "export RECORDED_PASSWORD=…" in done.stderr
     made = tmp_path / "with.toml"
     assert "hunter2" not in made.read_text()
-    assert "${env:PASSWORD}" in made.read_text()
+    assert "${env:RECORDED_PASSWORD}" in made.read_text()
     assert made.stat().st_mode & 0o777 == 0o600
