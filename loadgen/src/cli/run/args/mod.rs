@@ -139,6 +139,9 @@ impl Args {
                     .into(),
             );
         }
+        if self.tls.streams.is_some() && !self.tls.http2 && !self.urls.iter().any(is_call) {
+            return Err("--streams are those of an HTTP/2 connection: give --http2".into());
+        }
         if self.requests.proto.is_some() && !self.urls.is_empty() && !self.urls.iter().any(is_call)
         {
             return Err("--proto is about calls of gRPC, to grpc:// or grpcs://".into());
