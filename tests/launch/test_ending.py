@@ -53,9 +53,9 @@ def test_one_that_python_dropped_is_raised_again(monkeypatch: pytest.MonkeyPatch
 def test_a_signal_at_the_very_end_shows_no_traceback(number: int) -> None:
     program = (
         "import atexit, os\n"
-        "from webdyno.launch.ending import end_at_once_by_signals, end_by_signals\n"
+        "from webdyno.launch.ending import end_by_signals, end_with\n"
         f"atexit.register(os.kill, os.getpid(), {int(number)})\n"
-        "end_by_signals()\nend_at_once_by_signals()\n"
+        "end_by_signals()\nend_with(0)\n"
     )
     words = [sys.executable, "-c", program]
     done = subprocess.run(words, capture_output=True, text=True, check=False)

@@ -11,6 +11,7 @@ from datetime import datetime
 from importlib.metadata import version
 from pathlib import Path
 from types import FrameType
+from typing import NoReturn
 
 from webdyno.core.errors import Exit, OperationError, UserError
 from webdyno.core.hiding import hidden
@@ -53,8 +54,8 @@ def leave_session_keyring() -> None:
         ctypes.CDLL(None).syscall(number, KEYCTL_JOIN_SESSION_KEYRING, None)
 
 
-def end_at_once_by_signals() -> None:
-    """Let both signals end us without a word, once a command is over.
+def end_with(code: int) -> NoReturn:
+    """End the process with an exit code; both signals end it at once and without a word by now.
 
     Python would show the traceback of what interrupts its own end. What isn't removed yet, the
     warden and the next run remove.
@@ -62,6 +63,7 @@ def end_at_once_by_signals() -> None:
     for number in (signal.SIGINT, signal.SIGTERM):
         if signal.getsignal(number) is _interrupt:
             signal.signal(number, signal.SIG_DFL)
+    sys.exit(code)
 
 
 def interrupt_again() -> None:

@@ -19,8 +19,8 @@ from webdyno.core.debug_log import debug_log
 from webdyno.core.errors import Exit, UserError
 from webdyno.core.registry import DEBUG, commands
 from webdyno.launch.ending import (
-    end_at_once_by_signals,
     end_by_signals,
+    end_with,
     leave_matrices_one_thread,
     leave_session_keyring,
     reported_end,
@@ -39,9 +39,7 @@ def main() -> None:
     _prepare_output()
     leave_matrices_one_thread()
     leave_session_keyring()
-    code = run_command_line(sys.argv[1:])
-    end_at_once_by_signals()
-    sys.exit(code)
+    end_with(run_command_line(sys.argv[1:]))
 
 
 def _prepare_output() -> None:

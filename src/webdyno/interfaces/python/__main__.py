@@ -13,7 +13,12 @@ from pathlib import Path
 from webdyno.core.debug_log import debug_log
 from webdyno.core.errors import Exit, UserError
 from webdyno.core.registry import import_part, python_calls
-from webdyno.launch.ending import end_by_signals, leave_matrices_one_thread, reported_end
+from webdyno.launch.ending import (
+    end_by_signals,
+    end_with,
+    leave_matrices_one_thread,
+    reported_end,
+)
 
 
 def main(call: str) -> Exit:
@@ -43,4 +48,4 @@ def _read_arguments() -> str:
     return arguments
 
 
-sys.exit(main(*sys.argv[1:]))
+end_with(main(*sys.argv[1:]))
