@@ -39,11 +39,11 @@ def test_runs_are_listed_compared_and_read(browser: Browser, address: str) -> No
     for name in ("before", "after"):
         page.get_by_label(f"Compare {name}").check()
     page.get_by_role("button", name="Compare the two").click()
-    assert "after against before" in page.inner_text("h1")
+    expect(page.locator("h1")).to_contain_text("after against before")
     assert serious_faults(page) == []
     page.goto(address)
     page.locator("#runs a[href*='/report/'][href$='/before']").click()
-    assert page.locator("svg").count() > 0
+    expect(page.locator("svg").first).to_be_attached()
     assert said == []
 
 
@@ -66,7 +66,7 @@ def test_a_duel_is_begun_watched_and_ended(browser: Browser, address: str) -> No
     assert serious_faults(page) == []
     page.get_by_role("button", name="Stop now").click()
     page.wait_for_load_state()
-    assert "Runs" in page.inner_text("h1")
+    expect(page.locator("h1")).to_contain_text("Runs")
     assert page.locator("#runs tbody tr").count() == 3
     assert said == []
 
@@ -83,12 +83,12 @@ def test_a_system_of_ones_own_has_its_field_and_a_phone_its_room(
     assert page.evaluate(overflow) <= 0
     page.get_by_role("link", name="Start a comparison").first.click()
     field = page.get_by_label("System of your own")
-    assert not field.is_visible()
+    expect(field).to_be_hidden()
     page.locator("select[name=stack]").select_option("one of your own …")
     field.fill("url:http://127.0.0.1:1")
     assert page.evaluate(overflow) <= 0
     page.locator("select[name=stack]").select_option(index=0)
-    assert not field.is_visible()
+    expect(field).to_be_hidden()
     assert said == []
 
 
