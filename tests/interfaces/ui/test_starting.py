@@ -1,8 +1,11 @@
 """Runs that a page begins: one at a time, and what takes a yes on the terminal."""
 
+import time
 from collections.abc import Callable
 from datetime import UTC, datetime, tzinfo
 from pathlib import Path
+from subprocess import TimeoutExpired
+from threading import Thread
 from typing import Self
 
 import pytest
@@ -28,6 +31,27 @@ def test_one_run_at_a_time(tmp_path: Path) -> None:
     assert not starter.is_busy
     assert begun.said
     starter.end()
+
+
+def test_a_run_outlives_the_request_that_began_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("webdyno.interfaces.ui.starting.words_of", lambda _: ["sleep", "60"])
+    starter = Starter(tmp_path)
+
+    def request() -> None:
+        name = Path(f"/proc/{starter.begin('compare', NOTHING).process.pid}/comm")
+        while name.read_text() != "sleep\n":
+            time.sleep(0.01)
+
+    thread = Thread(target=request)
+    thread.start()
+    thread.join()
+    assert starter.last is not None
+    with pytest.raises(TimeoutExpired):
+        starter.last.process.wait(0.5)
+    starter.end()
+    assert not starter.is_busy
 
 
 @pytest.mark.parametrize("terminal", [None, lambda _: False])

@@ -5,6 +5,7 @@ import re
 import signal
 import subprocess
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from datetime import datetime
 from pathlib import Path
@@ -131,6 +132,8 @@ class Starter:
         self._root = root
         self._agrees = agrees
         self._asking = Lock()
+        # A run ends with the thread that began it, which a request's does after seconds.
+        self._lasting_thread = ThreadPoolExecutor(1)
         self.last: Begun | None = None
 
     @property
@@ -156,7 +159,8 @@ class Starter:
                 )
             if own:
                 self._ask(call, own)
-            return self._begin(call, arguments, allow_commands=bool(own))
+            begun = self._lasting_thread.submit(self._begin, call, arguments, bool(own))
+            return begun.result()
         finally:
             self._asking.release()
 
@@ -170,7 +174,7 @@ class Starter:
         if not self._agrees(f"a page asks to build and run {named}; do that?"):
             raise UserError(f"{named}: not agreed to on the terminal; nothing was run")
 
-    def _begin(self, call: str, arguments: Mapping[str, object], *, allow_commands: bool) -> Begun:
+    def _begin(self, call: str, arguments: Mapping[str, object], allow_commands: bool) -> Begun:
         self._root.mkdir(parents=True, exist_ok=True)
         name = f"{datetime.now().astimezone():%Y-%m-%d-%H%M%S}-{call}"
         log = self._root / f".{name}.log"
@@ -202,3 +206,4 @@ class Starter:
         """Interrupt the run under way and wait for it to clean up."""
         if self.last is not None:
             interrupt(self.last.process, END_WITHIN_S)
+        self._lasting_thread.shutdown()
