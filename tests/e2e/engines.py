@@ -9,6 +9,8 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
+import pytest
+
 from webdyno.core.errors import OperationError
 from webdyno.systems.containers.podman import podman
 
@@ -85,8 +87,26 @@ int main(int argc, char **argv) {
 }
 """
 """The program of all images: it serves HTTP, asks others, and ends as it is asked to."""
+DOCKERFILE = 'FROM scratch\nCOPY server /server\nEXPOSE {port}\nCMD ["/server"{more}]\n'
 STARTS_WITHIN_S = 30
 ENDS_WITHIN_S = 30
+
+
+def static_server(folder: Path) -> Path:
+    """Compile the program; skip a test where that can't be done."""
+    if shutil.which("gcc") is None:
+        pytest.skip("there is no gcc for the container's program")
+    (folder / "server.c").write_text(SERVER)
+    words = ["gcc", "-O1", "-static", "-o", "server", "server.c"]
+    subprocess.run(words, cwd=folder, check=True)
+    return folder / "server"
+
+
+def address_of(daemon: str) -> str:
+    """Skip a test without a daemon."""
+    if not daemon.startswith("unix:"):
+        pytest.skip(f"no containers: {daemon}")
+    return daemon
 
 
 def why_no_podman() -> str | None:

@@ -7,22 +7,17 @@ import os
 import re
 import shutil
 import signal
-import site
 import subprocess
-import sys
 import time
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
-import webdyno as webdyno_package
 from e2e.commands import (
     PATIENCE_S,
     QUICK,
-    environment,
     left_behind,
-    left_now,
     run_rounds,
     scratch,
     started_webdyno,
@@ -30,37 +25,21 @@ from e2e.commands import (
     webdyno,
     webdyno_here,
 )
-from e2e.engines import SERVER, docker, kept_by_docker, left_by_docker, why_no_podman
+from e2e.engines import DOCKERFILE, address_of, left_by_docker, static_server, why_no_podman
 from e2e.own import make_repository
-from ordinary_user import NOBODY, SYSTEM_PYTHON, needs_ordinary_user
 from variants import further
 from webdyno.core.records import PreflightRecord, SlotRecord
-from webdyno.host.this_machine import Testbed
 from webdyno.measure.folder import RunFolder
 
-DOCKERFILE = 'FROM scratch\nCOPY server /server\nEXPOSE {port}\nCMD ["/server"{more}]\n'
 PODMAN, DOCKER = "podman", "docker"
 FEW = ("--set=load.connections=1", "--set=load.keepalive=never", *QUICK)
-CONNECTS = """
-import errno, socket
-with socket.socket() as connection:
-    connection.settimeout(9)
-    print(errno.errorcode.get(connection.connect_ex(("203.0.113.1", 80))))
-"""
-"""To an address that is nobody's (RFC 5737)."""
 GROUPS = Path("/sys/fs/cgroup")
 
 
 @pytest.fixture(scope="session")
 def program(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The static program that all images here are made of."""
-    if shutil.which("gcc") is None:
-        pytest.skip("there is no gcc for the container's program")
-    folder = tmp_path_factory.mktemp("program")
-    (folder / "server.c").write_text(SERVER)
-    words = ["gcc", "-O1", "-static", "-o", "server", "server.c"]
-    subprocess.run(words, cwd=folder, check=True)
-    return folder / "server"
+    return static_server(tmp_path_factory.mktemp("program"))
 
 
 @pytest.fixture(params=[PODMAN, further(DOCKER)])
@@ -73,13 +52,6 @@ def engine(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> s
     elif why := why_no_podman():
         pytest.skip(f"no containers: {why}")
     return chosen
-
-
-def address_of(daemon: str) -> str:
-    """Skip a test without a daemon."""
-    if not daemon.startswith("unix:"):
-        pytest.skip(f"no containers: {daemon}")
-    return daemon
 
 
 both_engines = pytest.mark.parametrize("engine", [PODMAN, DOCKER], indirect=True)
@@ -292,65 +264,6 @@ def test_nothing_is_left_however_webdyno_ends(
     links = subprocess.run(["ip", "link"], check=True, capture_output=True, text=True).stdout
     assert host[1].replace(".", "-") not in links
     assert _groups(names) == []
-
-
-@pytest.mark.parametrize("engine", [DOCKER], indirect=True)
-def test_a_container_of_docker_leads_nowhere_and_has_the_servers_cpus(home: Path) -> None:
-    """What is left where all that looked after it is killed at once, the next run removes."""
-    address = os.environ["DOCKER_HOST"]
-    with started_webdyno("up", "image:.", "--env=PORT=81", folder=home) as process:
-        assert process.stdout
-        assert any("http://" in line for line in process.stdout)
-        (listed,) = scratch(home).glob("webdyno-*/live/*/web/containers")
-        root = Path("/proc", listed.read_text().strip())
-        leads = ["nsenter", f"--net={root}/ns/net", sys.executable, "-c", CONNECTS]
-        away = subprocess.run(leads, check=True, capture_output=True, text=True).stdout.strip()
-        assert away in {"EHOSTUNREACH", "ENETUNREACH"}
-        allowed = (root / "status").read_text().partition("Cpus_allowed_list:\t")[2].split()[0]
-        assert allowed == ",".join(map(str, Testbed().split.servers))
-        process.send_signal(signal.SIGSTOP)
-        wardens = [line.split(":")[0] for line in left_now(home) if "warden.py" in line]
-        for pid in (*wardens, str(process.pid)):
-            os.kill(int(pid), signal.SIGKILL)
-        process.wait(PATIENCE_S)
-    assert len(kept_by_docker(address)) == 2
-    done = webdyno("up", "image:none-like-that", folder=home)
-    assert "there is no image none-like-that: Docker hasn't got it" in done.stderr
-    assert kept_by_docker(address) == []
-    assert left_behind(home) == []
-
-
-@needs_ordinary_user
-@pytest.mark.parametrize("engine", [DOCKER], indirect=True)
-def test_who_is_in_dockers_group_needs_no_root(home: Path, engine: str) -> None:
-    assert engine == DOCKER
-    docker(os.environ["DOCKER_HOST"], "build", "--quiet", "--tag=webdyno-test", str(home))
-    mine = scratch(home) / "mine"
-    mine.mkdir()
-    for folder in (mine, scratch(home)):
-        os.chown(folder, NOBODY, NOBODY)
-    words = ["setpriv", f"--reuid={NOBODY}", f"--regid={NOBODY}", "--groups=0", SYSTEM_PYTHON]
-    words += [
-        "-P",
-        "-m",
-        "webdyno.interfaces.cli",
-        "compare",
-        "image:webdyno-test",
-        "--env=PORT=81",
-    ]
-    words += ["image:webdyno-test", "--output=run", "--no-report", *FEW]
-    packages = f"{Path(webdyno_package.__file__).parents[1]}:{site.getsitepackages()[0]}"
-    variables = {**environment(home), "HOME": str(mine), "PYTHONPATH": packages}
-    done = subprocess.run(
-        words, cwd=mine, env=variables, capture_output=True, text=True, check=False
-    )
-    assert not done.returncode, done.stderr
-    records = RunFolder.open(mine / "run").records()
-    slots = [it for it in records if isinstance(it, SlotRecord)]
-    assert slots
-    assert {it.servers.means for it in slots} == {"cgroup-v2"}
-    assert all(it.servers.cpu_s > 0 for it in slots)
-    assert kept_by_docker(os.environ["DOCKER_HOST"]) == []
 
 
 def _groups(names: list[str]) -> list[Path]:

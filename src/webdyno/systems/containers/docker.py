@@ -73,6 +73,10 @@ class Docker(Engine):
     def words(self) -> list[str]:
         return ["docker", "--host", self.endpoint]
 
+    def build_variables(self, folder: Path) -> Mapping[str, str]:  # noqa: ARG002 (as the others')
+        """Return what has the daemon's own builder build: images of others aren't in its store."""
+        return {"BUILDX_BUILDER": "default"}
+
     def find(self, name: str, notify: Notify) -> Image:
         """Find an image at Docker or a registry; raise OperationError without."""
         if image := self.inspect(name):
