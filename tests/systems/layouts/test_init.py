@@ -127,6 +127,29 @@ def test_which_of_several_is_asked_of_people(
     assert "none of them is called nothing" in reported
 
 
+@pytest.mark.parametrize(
+    ("words", "responses", "app"),
+    [
+        ([], ["./s $PORT", "make -j2"], {"build": "make -j2", "start": "./s $PORT"}),
+        ([], ["./s $PORT", ""], {"start": "./s $PORT"}),
+        (["--build=make"], ["./s $PORT"], {"build": "make", "start": "./s $PORT"}),
+    ],
+)
+def test_people_are_asked_how_it_starts_and_is_built(
+    tmp_path: Path,
+    words: list[str],
+    responses: list[str],
+    app: dict[str, str],
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    given = iter(responses)
+    monkeypatch.setattr(sys.stdin, "isatty", lambda: True)
+    monkeypatch.setattr("builtins.input", lambda _: next(given))
+    assert run_command_line(["init", str(tmp_path), *words]) == Exit.OK
+    assert tomllib.loads((tmp_path / "webdyno.toml").read_text())["app"] == app
+    assert not [*given]
+
+
 def test_where_nobody_can_be_asked_it_is_said_what_there_is(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

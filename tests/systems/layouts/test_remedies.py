@@ -50,6 +50,7 @@ SAID = {
     "panic: JWT_SECRET is not set": "--env JWT_SECRET=VALUE",
     "dial tcp 127.0.0.1:5432: connect: connection refused": "a database perhaps",
     "/bin/sh: 1: tsc: not found": "tsc isn't installed here",
+    "/bin/sh: 1: ./server: not found": "./server isn't there: --build says how it is made",
     "it listens on 0.0.0.0:3000 and not on 127.0.0.1:1": (
         'in the place of 0.0.0.0:3000 in m.go:1: http.ListenAndServe("127.0.0.1:"'
     ),

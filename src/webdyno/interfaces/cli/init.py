@@ -57,9 +57,9 @@ def init(
     """Write a webdyno.toml that says how the application in a folder starts.
 
     It looks at Procfile, pyproject.toml, requirements.txt, package.json, go.mod, Cargo.toml,
-    pom.xml, build.gradle, config.ru, composer.json, mix.exs, *.csproj, deno.json, Dockerfile,
-    Compose files, nginx.conf and HTML pages, and asks where they don't say. Then it builds and
-    starts the application once, and asks for the paths that it can find.
+    pom.xml, build.gradle, config.ru, composer.json, mix.exs, *.csproj, CMakeLists.txt,
+    deno.json, Dockerfile, Compose files, nginx.conf and HTML pages, and asks where they don't say.
+    Then it builds and starts the application once, and asks for the paths that it can find.
 
     For example
 
@@ -89,7 +89,10 @@ def init(
         if not way and (folder / "nginx.conf").is_file() and not (detected and detected.conf):
             compare = command("compare", "conf:nginx.conf", "conf:OTHER.conf")
             notify(f"nginx.conf is compared without a file: {compare}")
-        app = _started_by(detected, *way) if way else _completed_by_person(folder, detected, yes)
+        if way:
+            app = _started_by(detected, *way)
+        else:
+            app = _completed_by_person(folder, detected, yes, build is not None)
         app = replace(app, environment={**app.environment, **read_pairs("--env", VARIABLE, env)})
         repository = repository_of(folder)
         if build is not None:
@@ -225,7 +228,9 @@ def _started_by(app: "FoundApp | None", key: str, value: str, by: str) -> "Found
     return FoundApp(by, image=value, paths=kept.paths)
 
 
-def _completed_by_person(folder: Path, app: "FoundApp | None", yes: bool) -> "FoundApp":
+def _completed_by_person(
+    folder: Path, app: "FoundApp | None", yes: bool, build_is_said: bool
+) -> "FoundApp":
     """Ask for what was not found; raise UserError where nobody is there."""
     from webdyno.systems.layouts import looked_for
     from webdyno.systems.project import LEAST
@@ -254,7 +259,11 @@ def _completed_by_person(folder: Path, app: "FoundApp | None", yes: bool) -> "Fo
     answer = input("> ").strip()
     if not answer:
         raise UserError("without a command there is nothing to start; nothing was written")
-    return _started_by(app, "start", answer, "your answer")
+    started = _started_by(app, "start", answer, "your answer")
+    if started.build is not None or build_is_said:
+        return started
+    notify("Which command builds it? (Enter: none)")
+    return replace(started, build=input("> ").strip() or None)
 
 
 def _which(app: "FoundApp") -> str:

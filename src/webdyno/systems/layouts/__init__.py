@@ -16,6 +16,7 @@ from webdyno.core.registry import command
 from webdyno.core.service import READY_WITHIN_S
 from webdyno.core.tables import read_text
 from webdyno.systems.layouts.app import FoundApp, Layout, is_of_interest, sources
+from webdyno.systems.layouts.cmake import find_cmake
 from webdyno.systems.layouts.compiled import find_dotnet, find_elixir, find_go, find_rust
 from webdyno.systems.layouts.databases import with_services
 from webdyno.systems.layouts.dockerfile import (
@@ -186,6 +187,7 @@ LAYOUTS: Sequence[Layout] = (
     Layout("Cargo.toml", find_rust),
     Layout("pom.xml, build.gradle", find_jvm),
     Layout("*.csproj", find_dotnet),
+    Layout("CMakeLists.txt", find_cmake),
     Layout("deno.json", find_deno),
     Layout("package.json", find_node),
     Layout("Dockerfile", find_dockerfile),
@@ -219,7 +221,10 @@ BY_WORDS = {
         "what it needs isn't up, a database perhaps: services.db = 'postgresql' below [app] starts "
         "one with it, and setup = COMMAND there fills it; it stands in $DATABASE_URL"
     ),
-    r"(?:sh|env): (?:\d+: )?(?P<what>[\w./-]+): not found": "{what} isn't installed here",
+    r"(?:sh|env): (?:\d+: )?(?P<what>[\w.-]+): not found": "{what} isn't installed here",
+    r"(?:sh|env): (?:\d+: )?(?P<what>[\w.-]*/[\w./-]+): not found": (
+        "{what} isn't there: --build says how it is made"
+    ),
 }
 LISTEN_LINES = {
     ".go": 'http.ListenAndServe("127.0.0.1:"+os.Getenv("PORT"), handler)',
@@ -230,6 +235,7 @@ LISTEN_LINES = {
     ".py": 'app.run(host="127.0.0.1", port=int(os.environ["PORT"]))',
     ".rb": 'set :port, ENV["PORT"]',
     ".java": 'Integer.parseInt(System.getenv("PORT"))',
+    ".cpp": 'server.listen("127.0.0.1", std::stoi(std::getenv("PORT")));',
 }
 """By language: a line that listens where it has to."""
 IDIOMS = {
@@ -241,6 +247,9 @@ IDIOMS = {
     r"\bgin\.(?:Default|New)\(": 'router.Run("127.0.0.1:" + os.Getenv("PORT"))',
     r"\becho\.New\(": 'e.Start("127.0.0.1:" + os.Getenv("PORT"))',
     r"\bfiber\.New\(": 'app.Listen("127.0.0.1:" + os.Getenv("PORT"))',
+    r"\bJavalin\.create": 'app.start("127.0.0.1", Integer.parseInt(System.getenv("PORT")))',
+    r"\bcrow::": 'app.bindaddr("127.0.0.1").port(std::stoi(std::getenv("PORT"))).run();',
+    r"\bdrogon::": 'app().addListener("127.0.0.1", std::stoi(std::getenv("PORT")));',
     "HttpServer::new": '.bind(format!("127.0.0.1:{}", std::env::var("PORT").unwrap()))?',
 }
 """By what sources of a framework name: such a line of its own."""

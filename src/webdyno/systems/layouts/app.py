@@ -148,7 +148,7 @@ SAMPLES = {"examples", "example", "samples", "demo", "demos", "benchmarks"}
 """Folders whose applications aren't the one that is around them."""
 SOURCES = {
     *(".py", ".js", ".mjs", ".cjs", ".ts", ".go", ".rb", ".ru", ".rs"),
-    *(".java", ".kt", ".php", ".ex", ".exs", ".cs"),
+    *(".java", ".kt", ".php", ".ex", ".exs", ".cs", ".cpp", ".cc", ".cxx"),
 }
 
 EXPRESS_STARTS = "bin/www"

@@ -35,12 +35,18 @@ PORT_FLAG = re.compile(
 """What stands before a port on the command lines of servers."""
 ADDRESS = r"""["'](?P<address>[\w.\[\]]*:\d{2,5})["']"""
 PORT = r"(?P<port>\d{2,5})\b"
+BEFORE_PORT = (
+    r"(?:\.(?:listen|addListener|port)|(?:\b(?:app|server)|\))\.start)\(\s*(?:\{\s*port:\s*|\"[\w.:]{0,60}\"\s*,\s*)?|^\s*port:\s*"
+    r"|\b(?:const|let|var|val|auto|int|uint16_t|final)\b[^=;\n\"']{0,40}?"
+    r"\b(?:k_?|http_?|server_?|app_?|listen_?|default_?)?port\s*=\s*|#define\s+\w{0,30}port\s+"
+)
+"""What stands before a port: a call, a key, or a name for it."""
 BINDS = [
     re.compile(pattern, re.IGNORECASE)
     for pattern in (
         rf"(?:bind|listen|serve|run|start)\w{{0,60}}\(.*?(?:{ADDRESS}|$)",
         rf"""\b(?:bind|addr|listen)\w*\b[^\n"'=]{{0,40}}=\s*{ADDRESS}""",
-        rf"(?:\.listen\(\s*(?:\{{\s*port:\s*)?|^\s*port:\s*){PORT}",
+        rf"(?:{BEFORE_PORT}){PORT}",
         rf"\b(?:serve\(|default\s)\s*\{{(?:[^}}\n]*\bport:\s*{PORT}|[^}}\n]*)",
     )
 ]
