@@ -99,6 +99,40 @@ CASES = {
         "gradle --quiet --no-daemon installDist",
         says=("nothing here mentions PORT",),
     ),
+    "Javalin by Gradle's catalog of versions, of which other modules take others": Case(
+        {
+            "build.gradle.kts": "plugins { application }\nimplementation(libs.javalin)\n",
+            "settings.gradle.kts": 'rootProject.name = "blog"',
+            "gradle/libs.versions.toml": '[versions]\njavalin = "7"\n[plugins]\n'
+            'quarkus = { id = "io.quarkus", version = "3" }\n[libraries]\n'
+            'javalin = { module = "io.javalin:javalin", version.ref = "javalin" }\n',
+            "src/main/java/App.java": 'class App { String port = System.getenv().get("PORT"); }\n',
+        },
+        "build/install/blog/bin/blog",
+        "gradle --quiet --no-daemon installDist",
+        others={"doubts": ()},
+    ),
+    "Javalin by Maven's assembly, with a fixed port": Case(
+        {
+            "pom.xml": "<project><artifactId>shop</artifactId><version>1</version>"
+            "<build>maven-assembly-plugin <descriptorRef>jar-with-dependencies</descriptorRef>"
+            "</build><dependencies><groupId>io.javalin</groupId></dependencies></project>",
+            "src/main/java/App.java": "class App {\n  void main() { app.start(7070); }\n}\n",
+        },
+        "java -jar target/shop-1-jar-with-dependencies.jar",
+        f"mvn {MAVEN} package",
+        says=("it binds port 7070 in src/main/java/App.java:2",),
+    ),
+    "Spring Boot by the catalog's alias": Case(
+        {
+            "build.gradle": "plugins { alias(libs.plugins.springBoot) }\nversion = '2'\n",
+            "settings.gradle": "rootProject.name = 'shop'",
+            "gradle/libs.versions.toml": "[plugins]\n"
+            'springBoot = { id = "org.springframework.boot", version = "3.5" }\n',
+        },
+        "java -jar build/libs/shop-2.jar --server.address=127.0.0.1 --server.port=$PORT",
+        "gradle --quiet --no-daemon bootJar",
+    ),
     "Spring Boot whose database only its mapper names, with Redis": Case(
         {
             "pom.xml": "<artifactId>shop</artifactId><version>1</version><packaging>jar</packaging>"

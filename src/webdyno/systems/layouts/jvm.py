@@ -6,7 +6,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import NamedTuple
 
-from webdyno.core.tables import read_text
+from webdyno.core.tables import long_form, read_text, read_toml, table
 from webdyno.systems.layouts.app import FoundApp, first_of, sources
 
 OF_OTHER_PROJECTS = re.compile(
@@ -19,16 +19,23 @@ NO_JVM_SERVER = (
     "webdyno init --image ."
 )
 NO_JVM_FRAMEWORK = (
-    "neither Spring Boot, Quarkus, Micronaut nor Ktor is in it, so how it starts isn't known"
+    "neither Spring Boot, Quarkus, Micronaut, Ktor nor Javalin is in it, so how it starts isn't "
+    "known"
 )
 SPRING, QUARKUS, MICRONAUT = "spring-boot|springframework.boot", "io.quarkus", "io.micronaut"
-KTOR = "io.ktor"
+WITH_ALL = "jar-with-dependencies"
+"""What Maven's assembly plugin makes."""
+OTHERS = r"io\.(?:ktor|javalin|helidon|jooby)\b|org\.http4k|com\.sparkjava"
+"""Frameworks whose programs start without words of their own."""
 GRADLE_TASKS = {
     QUARKUS: "quarkusBuild",
-    KTOR: "installDist",
+    OTHERS: "installDist",
     MICRONAUT: "shadowJar",
     SPRING: "bootJar",
 }
+CATALOG = "gradle/libs.versions.toml"
+CATALOGED = {"libraries": "libs.", "plugins": "libs.plugins."}
+"""By table of the catalog of versions: what stands before a name in files of Gradle's."""
 RESOURCES = "src/main/resources"
 CONFIGURATIONS = ("application.properties", "application.yml", "application.yaml")
 JDBC = re.compile(
@@ -92,7 +99,20 @@ def find_jvm(folder: Path) -> FoundApp | None:
 def _jvm_module(folder: Path, inside: str) -> _JvmModule | None:
     place = folder / inside
     file = first_of(place, "pom.xml", "build.gradle.kts", "build.gradle")
-    return _JvmModule(place, file, inside, read_text(place / file) or "") if file else None
+    if file is None:
+        return None
+    text = read_text(place / file) or ""
+    return _JvmModule(place, file, inside, "\n".join([text, *_of_catalog(folder, text)]))
+
+
+def _of_catalog(folder: Path, text: str) -> Iterator[str]:
+    """Return what a file of Gradle's names by the catalog of versions, such as `libs.javalin`."""
+    catalog = read_toml(folder / CATALOG) or {}
+    for kind, before in CATALOGED.items():
+        for name, entry in table(catalog, kind).items():
+            alias = re.escape(before + re.sub("[-_]", ".", name))
+            if re.search(rf"\b{alias}(?![\w.])", text):
+                yield from (f'"{value}"' for value in long_form(entry, "module").values())
 
 
 def _jvm_modules(folder: Path, top: _JvmModule) -> Iterator[_JvmModule]:
@@ -117,7 +137,7 @@ def _has_main(module: _JvmModule) -> bool:
 def _jvm_app(folder: Path, module: _JvmModule) -> FoundApp | None:
     """Return how a module is built and started; None where it is no program that serves."""
     frameworks = (
-        name for name in (QUARKUS, MICRONAUT, KTOR, SPRING) if re.search(name, module.text)
+        name for name in (QUARKUS, MICRONAUT, OTHERS, SPRING) if re.search(name, module.text)
     )
     framework = next(frameworks, None)
     is_maven = module.file == "pom.xml"
@@ -128,13 +148,15 @@ def _jvm_app(folder: Path, module: _JvmModule) -> FoundApp | None:
     out = f"{inside}{'target' if is_maven else 'build'}"
     name = _gradle_name(module)
     jar = _maven_jar(module.text) if is_maven else _gradle_jar(module, name)
+    if framework == OTHERS and is_maven and WITH_ALL in module.text:
+        jar = jar.removesuffix(".jar") + f"-{WITH_ALL}.jar"
     start = {
         QUARKUS: f"java -Dquarkus.http.host=127.0.0.1 -Dquarkus.http.port=$PORT -jar "
         f"{out}/quarkus-app/quarkus-run.jar",
         MICRONAUT: f"MICRONAUT_SERVER_PORT=$PORT java -jar {out}/{jar}",
         SPRING: f"java -jar {out}/{jar} --server.address=127.0.0.1 --server.port=$PORT",
     }.get(framework)
-    if framework == KTOR:
+    if framework == OTHERS:
         program = f"{out}/install/{name}/bin/{name}" if name else ANY_PROGRAM.format(out=out)
         start = f"java -jar {out}/{jar}" if is_maven else program
     wrapper = "mvnw" if is_maven else "gradlew"
