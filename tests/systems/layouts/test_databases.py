@@ -58,6 +58,18 @@ FOUND: dict[str, tuple[Files, dict[str, str], str | None, str]] = {
         None,
         "NODE_ENV=production node s.js",
     ),
+    "TypeORM's usual variables": (
+        {
+            "package.json": {
+                "scripts": {"start": "node s.js"},
+                "dependencies": {"express": "5", "pg": "8", "typeorm": "0.3"},
+            },
+            "s.js": "process.env.TYPEORM_HOST; app.listen(process.env.PORT)\n",
+        },
+        {"db": "postgresql"},
+        None,
+        "TYPEORM_HOST=$DB_HOST NODE_ENV=production node s.js",
+    ),
     "two drivers, of which the example names one": (
         {
             **PYTHON,

@@ -7,7 +7,7 @@ import pytest
 from systems.layouts.laid_out import laid_out
 from webdyno.systems.layouts import missing_tools, remedies
 from webdyno.systems.layouts.app import FoundApp
-from webdyno.systems.layouts.variables import given_port
+from webdyno.systems.layouts.variables import fixed_address, given_port
 
 LINES = {
     "cd a && exec env A=b C=$((PORT + 1)) node x; POETRY=1 .tools/bin/uv sync": ["node"],
@@ -100,3 +100,11 @@ def test_a_line_that_listens_is_the_frameworks_own(tmp_path: Path) -> None:
             "serve({ fetch: app.fetch, port: Number(process.env.PORT) })"
         )
     ]
+
+
+def test_a_port_of_what_is_asked_is_none_that_it_listens_on(tmp_path: Path) -> None:
+    """As in pgAdmin's list of servers."""
+    laid_out(tmp_path, {"a.js": "const port = 3306;\n", "servers.json": '{\n  "Port": 5432\n}'})
+    assert fixed_address(tmp_path) is None
+    laid_out(tmp_path, {"b.js": "const port = 3000;\n"})
+    assert fixed_address(tmp_path) == "port 3000 in b.js:1"

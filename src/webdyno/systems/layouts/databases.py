@@ -106,7 +106,7 @@ psycopg from 2.1 on."""
 WITH_DIALECT = re.compile(r"sqlalchemy|sqlmodel", re.IGNORECASE)
 NAMED = re.compile(
     r"\b(?:(?!TEST)[A-Z0-9]+_{1,2}){0,2}?"
-    r"(?:POSTGRES(?:QL)?|PG|SQL|DATABASE|MYSQL|MARIADB|RDS|DB)_{1,2}(?:DATABASE_|DB_)?"
+    r"(?:POSTGRES(?:QL)?|PG|SQL|DATABASE|MYSQL|MARIADB|RDS|TYPEORM|DB)_{1,2}(?:DATABASE_|DB_)?"
     r"(?P<part>HOST(?:NAME)?|SERVER|PORT|USER(?:NAME)?|PASS(?:WORD)?|DB|NAME|DATABASE)\b"
 )
 """Variables of an application's own for the parts of a database's address."""

@@ -34,7 +34,8 @@ PORT_FLAG = re.compile(
 )
 """What stands before a port on the command lines of servers."""
 ADDRESS = r"""["'](?P<address>[\w.\[\]]*:\d{2,5})["']"""
-PORT = r"(?P<port>\d{2,5})\b"
+PORT = r"(?P<port>(?!(?:1433|3306|5432|5672|6379|9092|9200|11211|27017)\b)\d{2,5})\b"
+"""No database's, broker's or cache's: those are asked, by their usual ports."""
 BEFORE_PORT = (
     r"(?:\.(?:listen|addListener|port)|(?:\b(?:app|server)|\))\.start)\(\s*(?:\{\s*port:\s*|\"[\w.:]{0,60}\"\s*,\s*)?|^\s*port:\s*"
     r"|\b(?:const|let|var|val|auto|int|uint16_t|final)\b[^=;\n\"']{0,40}?"
@@ -53,7 +54,7 @@ BINDS = [
 """How a line binds. Where no address comes the rest is matched, which isn't searched again then."""
 PORT_IN_FILE = re.compile(
     r"""^[ \t]*["']?(?:(?:http|server|app|web|listen)_?)?port["']?[ \t]*[=:][ \t]*"""
-    r"""["']?(?P<port>\d{4,5})\b""",
+    rf"""["']?(?=\d{{4}}){PORT}""",
     re.IGNORECASE | re.MULTILINE,
 )
 BOTH_UP = "both variants are up at the same time, and need a port each"
