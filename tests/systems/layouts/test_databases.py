@@ -58,6 +58,15 @@ FOUND: dict[str, tuple[Files, dict[str, str], str | None, str]] = {
         None,
         "NODE_ENV=production node s.js",
     ),
+    "a library of C++": (
+        {
+            "CMakeLists.txt": "pkg_check_modules(PQXX REQUIRED libpqxx)\nadd_executable(a m.cpp)\n",
+            "m.cpp": '#include "httplib.h"\nint main() { getenv("PORT"); getenv("DB_HOST"); }\n',
+        },
+        {"db": "postgresql"},
+        None,
+        "./build/a",
+    ),
     "TypeORM's usual variables": (
         {
             "package.json": {
@@ -239,6 +248,18 @@ SAID: dict[str, tuple[Files, str]] = {
         (
             "it needs postgresql, and its address stands in config/db.js:2: have it read $DB_HOST, "
             "$DB_PORT, $DB_USER, $DB_PASSWORD and $DB_NAME there, with services.db = "
+            '"postgresql" below [app]'
+        ),
+    ),
+    "an address in a string": (
+        {
+            "go.mod": "module m\nrequire gorm.io/driver/postgres v1\n",
+            "main.go": 'package main\nfunc main() { os.Getenv("PORT") }\n',
+            "store/open.go": 'package store\nconst dsn = "host=localhost user=gorm port=5432"\n',
+        },
+        (
+            "it needs postgresql, and its address stands in store/open.go:2: have it read "
+            "$DB_HOST, $DB_PORT, $DB_USER, $DB_PASSWORD and $DB_NAME there, with services.db = "
             '"postgresql" below [app]'
         ),
     ),

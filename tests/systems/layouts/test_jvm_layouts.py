@@ -112,6 +112,18 @@ CASES = {
         "gradle --quiet --no-daemon installDist",
         others={"doubts": ()},
     ),
+    "a module of Gradle's, next to settings alone": Case(
+        {
+            "gradlew": "",
+            "settings.gradle.kts": 'rootProject.name = "todo"\ninclude("app")\n',
+            "gradle/libs.versions.toml": '[libraries]\njavalin-core = "io.javalin:javalin:7"\n',
+            "app/build.gradle.kts": "plugins { application }\nimplementation(libs.javalin.core)\n",
+            "app/src/main/kotlin/App.kt": 'val port = System.getenv("APP_PORT")\n',
+        },
+        "APP_PORT=$PORT app/build/install/app/bin/app",
+        "sh ./gradlew --quiet --no-daemon :app:installDist",
+        others={"dir": ".", "doubts": ()},
+    ),
     "Javalin by Maven's assembly, with a fixed port": Case(
         {
             "pom.xml": "<project><artifactId>shop</artifactId><version>1</version>"

@@ -276,6 +276,10 @@ REFUSED = {
         "needs a servlet container: build an image with one, and webdyno init --image .",
     ),
     "a program of Java": ({"pom.xml": "<project/>"}, "neither Spring Boot, Quarkus"),
+    "a jar without its libraries": (
+        {"pom.xml": "<dependencies><groupId>io.javalin</groupId></dependencies>"},
+        "so its jar lacks its libraries",
+    ),
     "a library of Go": ({"go.mod": "module m\n"}, "go.mod has no program"),
 }
 

@@ -15,7 +15,7 @@ from webdyno.systems.layouts.variables import variables_read
 MANIFESTS = (
     *("requirements.txt", "requirements/base.txt", "requirements/production.txt", "pyproject.toml"),
     *("Pipfile", "package.json", "prisma/schema.prisma", "go.mod", "Cargo.toml", "Gemfile"),
-    *("mix.exs", "deno.json"),
+    *("mix.exs", "deno.json", "CMakeLists.txt"),
 )
 OF_JVM = ("pom.xml", "build.gradle", "build.gradle.kts")
 """Whose drivers may be for tests, and whose databases its layout finds."""
@@ -28,13 +28,13 @@ DRIVERS = {
         r"psycopg|asyncpg|['\"](?:pg|postgres)['\"]|lib/pq|jackc/pgx|tokio-postgres|:postgrex"
         r"|sqlx[^\n]{0,500}postgres|sqlx[^\]]{0,500}\"postgres\"|diesel[^\n]{0,500}postgres"
         r"|\"postgresql\""
-        r"|gorm\.io/driver/postgres"
+        r"|gorm\.io/driver/postgres|\blibpqxx\b|\bPostgreSQL::PostgreSQL\b"
     ),
     "mariadb": re.compile(
         r"mysqlclient|pymysql|aiomysql|['\"](?:mysql2?|trilogy)['\"]|go-sql-driver"
-        r"|gorm\.io/driver/mysql"
+        r"|gorm\.io/driver/mysql|\bmysqlcppconn|\blibm(?:ysqlclient|ariadb)\b"
     ),
-    "redis": re.compile(r"(?<![\w-])(?:io)?redis(?![\w-])|go-redis|redigo"),
+    "redis": re.compile(r"(?<![\w-])(?:io|hi)?redis(?![\w-])|go-redis|redigo"),
 }
 """By service: what a list of packages names for it."""
 GO_OPENS = r"\b(?:sql|sqlx|gorm|dbx)\.(?:Must)?(?:Open|Connect)(?:Context)?\((?:ctx, )?\s*"
@@ -128,9 +128,11 @@ FIXED = (
     "it needs {service}, and its address stands in {place}: have it read $DB_HOST, $DB_PORT, "
     '$DB_USER, $DB_PASSWORD and $DB_NAME there, with services.db = "{service}" below [app]'
 )
+HERE = r"(?:localhost|127\.0\.0\.1|db|postgres|mysql)\b"
+"""Hosts of databases, as sources and Compose files call them."""
 HOST = re.compile(
     r"""^[ \t]*["']?(?:db_?)?(?:host|server)["']?\s*[:=]\s*["']?"""
-    r"""(?:localhost|127\.0\.0\.1|db|postgres|mysql)\b""",
+    rf"""{HERE}|(?:\bhost(?:addr)?=|@tcp\(|://[^\s"'/@]{{1,80}}@){HERE}""",
     re.IGNORECASE | re.MULTILINE,
 )
 OF_TOOLS = re.compile(r"compose|^servers\.json$")

@@ -22,6 +22,11 @@ NO_JVM_FRAMEWORK = (
     "neither Spring Boot, Quarkus, Micronaut, Ktor nor Javalin is in it, so how it starts isn't "
     "known"
 )
+NO_LIBRARIES = (
+    "neither Maven's shade nor its assembly plugin is in it, so its jar lacks its libraries, and "
+    "how it starts isn't known"
+)
+WITH_LIBRARIES = re.compile(r"maven-(?:shade|assembly)-plugin|<addClasspath>true|io\.helidon")
 SPRING, QUARKUS, MICRONAUT = "spring-boot|springframework.boot", "io.quarkus", "io.micronaut"
 WITH_ALL = "jar-with-dependencies"
 """What Maven's assembly plugin makes."""
@@ -93,12 +98,15 @@ def find_jvm(folder: Path) -> FoundApp | None:
         }
         return FoundApp(top.file, several=f"{top.file} has several programs", choices=choices)
     is_war = "<packaging>war</packaging>" in top.text
-    return FoundApp(top.file, doubts=(NO_JVM_SERVER if is_war else NO_JVM_FRAMEWORK,))
+    is_known = any(re.search(OTHERS, module.text) for module in programs)
+    why = NO_JVM_SERVER if is_war else NO_LIBRARIES if is_known else NO_JVM_FRAMEWORK
+    return FoundApp(top.file, doubts=(why,))
 
 
 def _jvm_module(folder: Path, inside: str) -> _JvmModule | None:
     place = folder / inside
-    file = first_of(place, "pom.xml", "build.gradle.kts", "build.gradle")
+    of_modules = () if inside else ("settings.gradle.kts", "settings.gradle")
+    file = first_of(place, "pom.xml", "build.gradle.kts", "build.gradle", *of_modules)
     if file is None:
         return None
     text = read_text(place / file) or ""
@@ -143,6 +151,8 @@ def _jvm_app(folder: Path, module: _JvmModule) -> FoundApp | None:
     is_maven = module.file == "pom.xml"
     is_lib = framework == SPRING and not _is_spring_program(module)
     if framework is None or is_lib or "<packaging>pom</packaging>" in module.text:
+        return None
+    if framework == OTHERS and is_maven and not WITH_LIBRARIES.search(module.text):
         return None
     inside = f"{module.inside}/" if module.inside else ""
     out = f"{inside}{'target' if is_maven else 'build'}"
