@@ -53,20 +53,20 @@ class _Call(NamedTuple):
 
 def find_cmake(folder: Path) -> FoundApp | None:
     """Find the program that serves HTTP."""
-    programs = [it for it in _programs(folder) if not OF_TESTS.search(it.name)]
+    programs = [program for program in _programs(folder) if not OF_TESTS.search(program.name)]
     if not programs:
         return None
     if len(programs) == 1:  # what listens may be in a library of its own
         every = "\n".join(read_text(path) or "" for path in sources(folder, ENDINGS))
         programs = [programs[0]._replace(text=every)]
-    serving = [it for it in programs if SERVES.search(it.text)]
-    serving = serving or [it for it in programs if NAMED_SO.search(it.name)]
+    serving = [program for program in programs if SERVES.search(program.text)]
+    serving = serving or [program for program in programs if NAMED_SO.search(program.name)]
     if not serving:
-        names = ", ".join(it.name for it in programs)
+        names = ", ".join(program.name for program in programs)
         return FoundApp(CMAKE, doubts=(NONE_SERVES.format(names=names),))
     if len(serving) == 1:
         return _app(serving[0])
-    choices = {it.name: _app(it) for it in serving}
+    choices = {program.name: _app(program) for program in serving}
     return FoundApp(CMAKE, several=f"{CMAKE} has several programs", choices=choices)
 
 
