@@ -12,9 +12,11 @@ from league.entries import SERVER, STACK, entry
 from league.leagues import stored_league
 from variants import further
 from webdyno.config import Catalogue
+from webdyno.core.records import RoundRecord, StopRecord
 from webdyno.league.pages import Pages
 from webdyno.league.records import LeagueFolder
 from webdyno.league.tables import results_of
+from webdyno.measure.folder import RECORDS_FILE, RunFolder
 
 SHORT = (
     "--set=measure.slot_s=0.1",
@@ -51,6 +53,24 @@ def test_a_league_is_measured_goes_on_and_is_shown(tmp_path: Path) -> None:
     assert done.returncode == 0, done.stderr
     assert "stack-apache-event.html" in (tmp_path / "pages/index.html").read_text()
     assert left_behind(tmp_path) == []
+
+
+def test_a_run_whose_time_was_too_short_goes_on(tmp_path: Path) -> None:
+    league(tmp_path, STACKS)
+    (run,) = LeagueFolder(tmp_path / "league").runs()
+    records, short = RunFolder.open(run.path).data().records, []
+    for record in records:
+        short.append(record)
+        if isinstance(record, RoundRecord):
+            break
+    stop = next(record for record in records if isinstance(record, StopRecord))
+    short.append(stop.replace(round=1, reason="time"))
+    lines = "".join(record.model_dump_json() + "\n" for record in short)
+    (run.path / RECORDS_FILE).write_text(lines)
+    assert "nothing is missing" in league(tmp_path, STACKS)
+    (run,) = LeagueFolder(tmp_path / "league").runs()
+    assert len(run.judged.data.rounds) > 1
+    assert not run.is_too_short
 
 
 def check(entry: Path, folder: Path) -> tuple[int, str]:

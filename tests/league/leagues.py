@@ -6,7 +6,7 @@ from pathlib import Path
 
 from builders import START, SimulatedRun, SimulatedVariant, simulated_run
 from webdyno.core.load import Load
-from webdyno.core.records import StopRecord
+from webdyno.core.records import StopReason, StopRecord
 from webdyno.core.testbed import Machine
 from webdyno.league.judged import JudgedRun
 from webdyno.league.records import machine_folder
@@ -69,6 +69,7 @@ def store(
     rate_rps: float | None = None,
     machine: Machine | None = None,
     is_over: bool = True,
+    reason: StopReason = "max-rounds",
 ) -> Path:
     """Write a run to where a league keeps it."""
     load = Load(paths=[f"/{site}"])
@@ -80,7 +81,7 @@ def store(
         experiment=experiment, started_at=began, machine=machine or run.head.machine
     )
     why = "every rank is settled"
-    ended = [StopRecord(round=ROUNDS, stopped_at=began, reason="max-rounds", why=why)] * is_over
+    ended = [StopRecord(round=ROUNDS, stopped_at=began, reason=reason, why=why)] * is_over
     place = folder / machine_folder(head.machine) / task_of(experiment).name
     return SimulatedRun(head, [*run.records, *ended]).stored(place / f"{began:%Y-%m-%d-%H%M%S}")
 

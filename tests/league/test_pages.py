@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from builders import machine
-from league.leagues import FIRST, RATES, SECOND, run_of, store, stored_league
+from league.leagues import FIRST, RATES, ROUNDS, SECOND, run_of, store, stored_league
 from webdyno.config import Catalogue
 from webdyno.core.errors import UserError
 from webdyno.league.pages import Pages
@@ -114,6 +114,17 @@ def test_another_kernel_is_another_machine(tmp_path: Path) -> None:
 def test_an_unfinished_run_doesnt_count(tmp_path: Path) -> None:
     store(tmp_path, run_of(FIRST, rounds=3), is_over=False)
     assert results_of(LeagueFolder(tmp_path), Catalogue.load()).standings == []
+
+
+def test_a_run_whose_time_ended_before_its_first_look_doesnt_count(tmp_path: Path) -> None:
+    store(tmp_path, run_of(FIRST, rounds=3), reason="time")
+    store(tmp_path, run_of(FIRST, rounds=ROUNDS), reason="time", days=1)
+    store(tmp_path, run_of(FIRST, rounds=3), reason="nothing-valid", days=2)
+    folder = LeagueFolder(tmp_path)
+    assert [run.is_over for run in folder.runs()] == [True, True, False]
+    assert [run.is_too_short for run in folder.runs()] == [False, False, True]
+    (standing,) = results_of(folder, Catalogue.load()).standings
+    assert [len(entry.over_time) for entry in standing.entries] == [2] * len(FIRST)
 
 
 def test_what_is_no_ranking_is_refused(tmp_path: Path) -> None:

@@ -113,7 +113,7 @@ class Sitting:
 
     def _measuring(self, lack: Lack, group: Group) -> Callable[[], MeasuredRun] | None:
         """Return what measures a group, or as much of it as there is time for; None for nothing."""
-        left_s, need_s = self.ends - time.monotonic(), 0.0
+        left_s, need_s = self._left_s, 0.0
         fewest = max(1, FEWEST_IN_RACE - len(group.anchors))
         for size in range(len(group.new), fewest - 1, -1):
             stacks = [*group.anchors, *group.new[:size]]
@@ -143,9 +143,16 @@ class Sitting:
         return measure_again(name, experiment, catalogue, out, self.asking.caller)
 
     def _go_on(self, run: LeagueRun) -> MeasuredRun:
+        """Measure for the rest of a run's own time; if that was too short, for as much of ours."""
         self._stuck.add(run.path)
-        self.asking.caller.notify(f"\n{run.path} was interrupted, and continues")
-        return measure_on(run.path, self.asking.caller)
+        why, more_s = "was interrupted", None
+        if run.is_too_short:
+            why, more_s = "was too short", min(self._left_s, ROOM * self._least_s(run))
+        self.asking.caller.notify(f"\n{run.path} {why}, and continues")
+        return measure_on(run.path, self.asking.caller, more_s)
+
+    def _least_s(self, run: LeagueRun) -> float:
+        return least_s(run.experiment, self.asking.catalogue)
 
     def _went_on(self, name: str, measuring: Callable[[], MeasuredRun]) -> bool:
         """Measure, and put on record what fails; False where somebody interrupted it."""
@@ -168,11 +175,19 @@ class Sitting:
         return next(mine, MeasuredMachine(self.machine, []))
 
     def _unfinished(self, key: str) -> list[LeagueRun]:
+        """Return a task's runs that can go on; one that was too short takes as long again."""
         return [
             run
             for run in self._here().runs
-            if run.key == key and not run.is_over and run.path not in self._stuck
+            if run.key == key
+            and not run.is_over
+            and run.path not in self._stuck
+            and (not run.is_too_short or self._least_s(run) <= self._left_s)
         ]
+
+    @property
+    def _left_s(self) -> float:
+        return self.ends - time.monotonic()
 
     def _key(self, task: Task, able: Sequence[str]) -> str:
         return key_of(self.asking.arrange(task, able[:FEWEST_IN_RACE]).experiment)

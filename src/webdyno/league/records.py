@@ -6,6 +6,7 @@ from functools import cached_property
 from hashlib import sha256
 from pathlib import Path
 
+from webdyno.comparison import question_of
 from webdyno.core.errors import UserError
 from webdyno.core.experiment import Experiment
 from webdyno.core.files import checked_files, digest_of
@@ -14,6 +15,7 @@ from webdyno.core.run import RunHead
 from webdyno.core.stack import Stack
 from webdyno.core.testbed import Machine
 from webdyno.evidence.differences import machine_differences
+from webdyno.evidence.point_data import RunData
 from webdyno.league.judged import JudgedRun
 from webdyno.league.task import key_of
 from webdyno.measure.folder import HEAD_FILE, RunFolder
@@ -45,12 +47,25 @@ class LeagueRun:
 
     @cached_property
     def judged(self) -> JudgedRun:
-        return JudgedRun(RunFolder.open(self.path).data().points[0])
+        return JudgedRun(self._records.points[0])
 
     @cached_property
     def is_over(self) -> bool:
         """Whether all of it was measured."""
-        return rounds_are_over(RunFolder.open(self.path).data())
+        return rounds_are_over(self._records) and not self.is_too_short
+
+    @property
+    def is_too_short(self) -> bool:
+        """Whether its time ended before its ranks were looked at, so that all of them are open."""
+        (data,) = self._records.points
+        says_more = data.stop is not None and data.stop.reason != "time"
+        if says_more or not rounds_are_over(self._records):
+            return False
+        return len(data.rounds) < question_of(self.experiment).fewest_rounds
+
+    @cached_property
+    def _records(self) -> RunData:
+        return RunFolder.open(self.path).data()
 
 
 @dataclass(frozen=True)
