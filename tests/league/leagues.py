@@ -1,6 +1,6 @@
 """Leagues for tests: simulated rankings of stacks whose true throughput is known."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from datetime import timedelta
 from pathlib import Path
 
@@ -38,11 +38,15 @@ def run_of(
     drift: float = 1.0,
     rates: Mapping[str, float] = RATES,
     rounds: int = ROUNDS,
+    at_clients_limit: Collection[str] = (),
 ) -> SimulatedRun:
     """A ranking; on that day all are so many times as fast."""
     variants = {
         name: SimulatedVariant(
-            stack=name, throughput_rps=rates[name] * drift, server_cpu_us=1e6 / rates[name]
+            stack=name,
+            throughput_rps=rates[name] * drift,
+            server_cpu_us=1e6 / rates[name],
+            busy=0.97 if name in at_clients_limit else SimulatedVariant.busy,
         )
         for name in stacks
     }

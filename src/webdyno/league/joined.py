@@ -194,7 +194,9 @@ def _by_shared(
     centre = fmean(first.centre - second.centre for first, second in ends)
     ratio = Estimate(low, min(max(centre, low), high), high, "t")
     verdict = by_interval(ratio, log1p(DELTA), METRICS[metric].metric.better)
-    return _comparison(metric, a, b, ratio, verdict, JOINED.format(shared=" and ".join(shared)))
+    limits = {a: of_a.limit_of(a), b: of_b.limit_of(b)}
+    joined = _comparison(metric, a, b, ratio, verdict, JOINED.format(shared=" and ".join(shared)))
+    return joined.replace(limited_by={stack: limit for stack, limit in limits.items() if limit})
 
 
 def _comparison(

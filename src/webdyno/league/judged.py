@@ -6,7 +6,7 @@ from functools import cached_property
 
 from webdyno.comparison import judge
 from webdyno.comparison.comparison import ALPHA
-from webdyno.core.judgement import Judgement, Ranking, VariantValue
+from webdyno.core.judgement import Judgement, LimitedBy, Ranking, VariantValue
 from webdyno.evidence.point_data import PointData
 from webdyno.validity import valid_for
 
@@ -50,6 +50,11 @@ class JudgedRun:
         return mine.webdyno_version == theirs.webdyno_version and mine.versions.get(
             stack
         ) == theirs.versions.get(stack)
+
+    def limit_of(self, stack: str) -> LimitedBy | None:
+        """Return what kept a stack from being faster, other than itself."""
+        limits = (pair.limited_by.get(stack) for pair in self.ranking.pairs)
+        return next(filter(None, limits), None)
 
     def value(self, stack: str, metric: str) -> VariantValue | None:
         """Return what it measured of a stack."""

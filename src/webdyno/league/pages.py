@@ -13,12 +13,14 @@ from jinja2 import Environment
 from webdyno.comparison.sentences import places_of, rank_words
 from webdyno.config import Catalogue
 from webdyno.core import format as text
+from webdyno.core.base import ENDLESS, Interval
 from webdyno.core.files import write_whole
 from webdyno.core.judgement import Ranking
 from webdyno.core.metrics import CPU_TIME, METRICS
 from webdyno.core.stack import Stack
 from webdyno.league.tables import MEMORY, P50, P99, Entry, Results, StackAbout, Standing, sheet_of
 from webdyno.league.words import (
+    LIMITS,
     cells,
     deciding_words,
     figure_words,
@@ -251,11 +253,8 @@ class Pages:
             place = {e.stack: n for n, e in enumerate(e for e in standing.entries if e.rank)}
             pairs: list[list[object]] = [[None] * (len(place) - n - 1) for n in range(len(place))]
             for pair in standing.pairs:
-                ratio = pair.ratio
-                ends = [ratio.low, ratio.estimate, ratio.high] if ratio else []
                 first, second = place[pair.a], place[pair.b]
-                rounded = [float(f"{end:.3g}") for end in ends]
-                pairs[first][second - first - 1] = [str(pair.verdict), *rounded]
+                pairs[first][second - first - 1] = [str(pair.verdict), *_ends(pair.ratio)]
             tests.append(
                 {
                     "words": self._heading(standing),
@@ -264,6 +263,7 @@ class Pages:
                         entry.stack: {
                             "place": place.get(entry.stack),
                             "figures": [figure_words(metric, entry) for metric in metrics],
+                            "limit": entry.limited_by and LIMITS[entry.limited_by],
                         }
                         for entry in standing.entries
                     },
@@ -272,6 +272,14 @@ class Pages:
             )
         # No text in it may end the element that it stands in.
         return json.dumps(tests, separators=(",", ":"), ensure_ascii=False).replace("<", "\\u003c")
+
+
+def _ends(ratio: Interval | None) -> list[float | None]:
+    """Return a ratio to three digits; 0 and None are ends that a limit leaves open."""
+    if ratio is None:
+        return []
+    low, estimate, high = (float(f"{end:.3g}") for end in (ratio.low, ratio.estimate, ratio.high))
+    return [low if low > 1 / ENDLESS else 0, estimate, high if high < ENDLESS else None]
 
 
 @cache

@@ -77,6 +77,8 @@ class PairVerdict(Model):
     verdict: Verdict
     ratio: Interval | None
     """Of their values of what decides."""
+    limited_by: dict[str, LimitedBy] = {}
+    """By stack: what kept it from being faster, other than itself."""
 
 
 class Standing(Model):
@@ -172,7 +174,13 @@ def _standing(machine: str, runs: Sequence[LeagueRun], joined: Joined) -> Standi
     ]
     places = {stack: number for number, stack in enumerate(ranks)}
     pairs = [
-        PairVerdict(a=pair.a, b=pair.b, verdict=pair.verdict, ratio=pair.decisive)
+        PairVerdict(
+            a=pair.a,
+            b=pair.b,
+            verdict=pair.verdict,
+            ratio=pair.decisive,
+            limited_by=pair.limited_by,
+        )
         for pair in joined.ranking.pairs
         if places[pair.a] < places[pair.b]
     ]
@@ -207,7 +215,7 @@ def _entry(
         deciding=joined.scaled(stack),
         figures=figures,
         cpus_busy=_cpus_busy(figures, head, stack),
-        limited_by=_limited_by(judged, stack),
+        limited_by=judged.limit_of(stack),
         measured_at=head.started_at,
         run="/".join(run.path.parts[-3:]),
         webdyno_version=head.webdyno_version,
@@ -224,11 +232,6 @@ def _cpus_busy(figures: Mapping[str, Interval], head: RunHead, stack: str) -> fl
     if rate is None or cpu is None:
         return None
     return min(1.0, rate.estimate * cpu.estimate / 1e6 / head.cpus_of(stack))
-
-
-def _limited_by(judged: JudgedRun, stack: str) -> LimitedBy | None:
-    limits = (pair.limited_by.get(stack) for pair in judged.ranking.pairs)
-    return next(filter(None, limits), None)
 
 
 def _facts(judged: JudgedRun, stack: str) -> dict[str, str]:

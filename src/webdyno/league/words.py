@@ -8,7 +8,7 @@ from webdyno.core.testbed import Machine
 from webdyno.league.tables import BUSY, MEMORY, P50, P99, Entry, Standing
 from webdyno.report.words import quantity_and_interval
 
-LIMITS = {"client": "the client: at least", "link": "the link", "load": "its connections"}
+LIMITS = {"client": "the client", "link": "the link", "load": "its connections"}
 
 
 def machine_words(machine: Machine) -> str:
@@ -91,7 +91,8 @@ def limit_words(entry: Entry, standing: Standing) -> str:
     if standing.rate_rps is not None:
         return "the rate"
     if entry.limited_by:
-        return LIMITS[entry.limited_by]
+        limit = LIMITS[entry.limited_by]
+        return limit if entry.limited_by == "link" else f"{limit}; it can do more"
     if entry.cpus_busy is None:
         return text.MISSING
     busy = text.percent(entry.cpus_busy)

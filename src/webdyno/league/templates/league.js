@@ -33,6 +33,9 @@ if (two) {
   const asked = new URLSearchParams(location.search);
   const make = (name, text, parent) => parent.appendChild(Object.assign(document.createElement(name), { textContent: text }));
   const digits = (value) => value.toFixed(value < 10 ? 2 : 1);
+  // Of the ratio the other way round; null is an end that is open.
+  const turned = (value) => (value === null ? 0 : value ? 1 / value : null);
+  const around = (low, high) => (high === null ? `${digits(low)} or more` : low ? `${digits(low)}–${digits(high)}` : `${digits(high)} or less`);
   // Pairs are kept once, the better-placed stack first.
   const verdictOf = (test, a, b) => {
     const [i, j] = [test.stacks[a].place, test.stacks[b].place];
@@ -41,11 +44,13 @@ if (two) {
     let [word, ...ends] = pair;
     if (i > j) {
       word = { faster: "slower", slower: "faster" }[word] ?? word;
-      ends = ends.map((it) => 1 / it).reverse();
+      ends = ends.map(turned).reverse();
     }
-    const [low, estimate, high] = ends.map(digits);
-    const ratio = ends.length ? `${estimate}× (${low}–${high})` : "";
-    return [ratio, { faster: `${a} is better`, slower: `${b} is better`, equivalent: "equal" }[word] ?? "open"];
+    const [low, estimate, high] = ends;
+    const ratio = ends.length ? `${digits(estimate)}× (${around(low, high)})` : "";
+    const limits = [a, b].filter((name) => test.stacks[name].limit).map((name) => `; ${test.stacks[name].limit} limited ${name}`);
+    const said = { faster: `${a} is better`, slower: `${b} is better`, equivalent: "equal" }[word] ?? "open";
+    return [ratio, said + limits.join("")];
   };
   const show = () => {
     const [a, b] = [two.a.value, two.b.value];
