@@ -41,6 +41,8 @@ def test_a_league_is_measured_goes_on_and_is_shown(tmp_path: Path) -> None:
     assert "static at full speed: 1" in said
     assert "nothing is missing" in said
     assert len(LeagueFolder(tmp_path / "league").runs()) == 1
+    assert "Pages: league/pages/index.html" in said
+    assert "stack-lighttpd.html" in (tmp_path / "league/pages/index.html").read_text()
 
     said = league(tmp_path, [*STACKS, "apache-event"])
     newest, _ = LeagueFolder(tmp_path / "league").runs()

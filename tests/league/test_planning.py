@@ -17,6 +17,7 @@ from webdyno.league.planning import (
     missing,
     next_group,
     statements_together,
+    time_of_run,
 )
 
 NOW = datetime(2026, 3, 14, tzinfo=UTC)
@@ -74,6 +75,20 @@ def test_all_runs_of_a_task_share_the_risk(runs: int, lacking: int, statements: 
     there = [held(f"a{number}", f"b{number}", f"c{number}") for number in range(runs)]
     wanting = [f"s{number}" for number in range(lacking)]
     assert statements_together(there, wanting) == statements
+
+
+@pytest.mark.parametrize(
+    ("left_s", "runs_left", "time_s"),
+    [
+        pytest.param(7200, 60, 150, id="breadth before precision"),
+        pytest.param(7200, 24, 300, id="its share"),
+        pytest.param(7200, 6, 400, id="no more than is of use"),
+        pytest.param(120, 6, 120, id="what is left"),
+        pytest.param(120, 0, 120, id="one that goes on"),
+    ],
+)
+def test_a_run_has_its_share_of_the_time(left_s: float, runs_left: int, time_s: float) -> None:
+    assert time_of_run(100, left_s, runs_left) == time_s
 
 
 @given(stacks=st.integers(min_value=3, max_value=70), most=st.integers(min_value=4, max_value=12))

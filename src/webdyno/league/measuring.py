@@ -15,6 +15,7 @@ from webdyno.core.testbed import Machine
 from webdyno.launch.measure import MeasuredRun, measure_again, measure_on
 from webdyno.league.joined import join
 from webdyno.league.planning import (
+    LEAST_ROOM,
     MOST_AT_ONCE,
     Group,
     Held,
@@ -22,6 +23,7 @@ from webdyno.league.planning import (
     missing,
     next_group,
     statements_together,
+    time_of_run,
 )
 from webdyno.league.records import (
     LeagueFolder,
@@ -34,9 +36,6 @@ from webdyno.league.records import (
 from webdyno.league.task import Asking, Task, key_of
 from webdyno.measure.budget import least_s
 from webdyno.measure.repeat import kept_catalogue
-
-ROOM = 2.0
-"""A run's time, as a multiple of what it is expected to take: programs may start slowly."""
 
 
 @dataclass(frozen=True)
@@ -71,6 +70,8 @@ class Sitting:
     failures: list[str] = field(default_factory=list)
     measured: int = 0
     """Runs of this sitting."""
+    _due: int = 0
+    """Runs that were missing when it began."""
     _tried: set[tuple[Task, str]] = field(default_factory=set)
     _stuck: set[Path] = field(default_factory=set)
 
@@ -80,6 +81,7 @@ class Sitting:
 
     def measure_all(self) -> bool:
         """Measure one group of stacks after the other; False where somebody interrupted it."""
+        self._due = sum(lack.runs for lack in self.lacks())
         for task, able in self.tasks.items():
             for run in self._unfinished(self._key(task, able)):
                 if not self._went_on(f"{run.path}", partial(self._go_on, run)):
@@ -120,14 +122,17 @@ class Sitting:
             need_s = self._need_s(lack, stacks)
             if need_s <= left_s:
                 self._tried -= {(lack.task, stack) for stack in group.new[size:]}
-                return partial(self._measure, lack, stacks, min(left_s, ROOM * need_s))
+                return partial(self._measure, lack, stacks, self._time_s(need_s))
         if not self.measured:
-            would_do = typed_duration(ROOM * need_s)
+            would_do = typed_duration(LEAST_ROOM * need_s)
             raise UserError(
                 f"--time {typed_duration(left_s)} is too short: the smallest ranking takes about "
                 f"{duration(need_s)}; --time {would_do} would do"
             )
         return None
+
+    def _time_s(self, need_s: float) -> float:
+        return time_of_run(need_s, self._left_s, self._due - self.measured)
 
     def _need_s(self, lack: Lack, stacks: Sequence[str]) -> float:
         together = statements_together(lack.held, lack.lacking)
@@ -147,7 +152,7 @@ class Sitting:
         self._stuck.add(run.path)
         why, more_s = "was interrupted", None
         if run.is_too_short:
-            why, more_s = "was too short", min(self._left_s, ROOM * self._least_s(run))
+            why, more_s = "was too short", self._time_s(self._least_s(run))
         self.asking.caller.notify(f"\n{run.path} {why}, and continues")
         return measure_on(run.path, self.asking.caller, more_s)
 

@@ -15,6 +15,10 @@ ANCHORS = 2
 PLACES = (1 / 3, 2 / 3)
 """Where in a ranking anchors should stand: those at its ends say little of the others."""
 
+LEAST_ROOM, MOST_ROOM = 1.5, 4.0
+"""A run's time, as a multiple of what it is expected to take: programs may start slowly, and ranks
+that are open take more rounds."""
+
 
 @dataclass(frozen=True)
 class Held:
@@ -115,3 +119,12 @@ def statements_together(held: Sequence[Held], lacking: Sequence[str]) -> int:
             needed += 1
     runs = needed + groups_left(lacking, held)
     return 1 if runs <= 1 else 2 * runs
+
+
+def time_of_run(need_s: float, left_s: float, runs_left: int) -> float:
+    """Return how long a run may take: its share of what a sitting has left, within limits.
+
+    So a short sitting has a first look at many stacks, and a long one settles more ranks.
+    """
+    share_s = left_s / max(runs_left, 1)
+    return min(left_s, max(LEAST_ROOM * need_s, min(share_s, MOST_ROOM * need_s)))

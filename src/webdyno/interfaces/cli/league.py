@@ -26,8 +26,10 @@ if TYPE_CHECKING:  # pydantic takes a while to import
     from webdyno.config import Catalogue
     from webdyno.launch.caller import Caller
     from webdyno.league.measuring import Sitting
+    from webdyno.league.records import LeagueFolder
     from webdyno.league.task import Task
 
+PAGES = "pages"
 SITTING_S = 2 * 3600.0
 DAYS = "d"
 
@@ -55,9 +57,7 @@ ALL = Selection()
 
 def league(
     *,
-    site: Annotated[
-        Path | None, flag("DIR: write the league's pages there; nothing is measured.")
-    ] = None,
+    site: Annotated[Path | None, flag("DIR: only write the pages of a league, there.")] = None,
     check: Annotated[
         Path | None, flag("DIR: check an entry, which is a catalog; see the guide.")
     ] = None,
@@ -71,11 +71,11 @@ def league(
     ] = None,
     how: RunFlags = PLAIN_RUN,
 ) -> Exit:
-    """Rank many stacks at many tasks, a sitting at a time; or write the pages of a league.
+    """Rank many stacks at many tasks, a sitting at a time, and write the pages that show it.
 
     What is missing or old is measured in rankings of about ten stacks, which share two with earlier
     ones. --time ends a sitting (2 h); the next one continues, after Ctrl-C as well. Results lie in
-    league/, by machine, and are never mixed with another machine's.
+    league/, by machine, and are never mixed with another machine's; the pages are league/pages/.
 
     For example
 
@@ -83,7 +83,7 @@ def league(
 
         webdyno league --time 2h                # all that are built; again to continue
 
-        webdyno league --site pages             # then open pages/index.html
+        webdyno league --site pages             # only the pages, elsewhere
 
         webdyno league --check my-entry         # is it fit to be in the league?
     """
@@ -102,7 +102,7 @@ def league(
     caller = at_terminal(how)
     tasks = _tasks(selection, known, caller)
     sitting = _sitting(folder, tasks, known, caller, set_, older_than, time.seconds or SITTING_S)
-    return _sit(sitting, folder)
+    return _sit(sitting)
 
 
 def _tasks(selection: Selection, known: "Catalogue", caller: "Caller") -> "dict[Task, list[str]]":
@@ -173,10 +173,9 @@ def _sitting(
     )
 
 
-def _sit(sitting: "Sitting", folder: Path) -> Exit:
-    """Measure what is missing, and say what is known and what is missing then."""
+def _sit(sitting: "Sitting") -> Exit:
+    """Measure what is missing, say what is known and what is missing then, and write the pages."""
     from webdyno.league.measuring import words_of
-    from webdyno.league.records import LEAGUE_FOLDER
     from webdyno.media.console import notify, plain_console
 
     notify(words_of(sitting.lacks()))
@@ -186,9 +185,9 @@ def _sit(sitting: "Sitting", folder: Path) -> Exit:
     console.print()
     for words in sitting.headlines():
         console.print(words, soft_wrap=True)
-    elsewhere = [] if folder == LEAGUE_FOLDER else ["-o", str(folder)]
-    pages = command("league", "--site", "pages", *elsewhere)
-    console.print(f"\n{words_of(left)}\nPages: {pages}", soft_wrap=True)
+    console.print(f"\n{words_of(left)}", soft_wrap=True)
+    if written := _pages_of(sitting.folder, sitting.folder.path / PAGES, sitting.asking.catalogue):
+        console.print(f"Pages: {written[0]}", soft_wrap=True)
     if sitting.failures:
         notify("failed:\n" + "\n".join(sitting.failures))
     if not finished:
@@ -199,20 +198,26 @@ def _sit(sitting: "Sitting", folder: Path) -> Exit:
 
 def _write_pages(folder: Path, site: Path, known: "Catalogue") -> Exit:
     """Write the pages of a league; raise UserError where there is none."""
-    from webdyno.league.pages import Pages
     from webdyno.league.records import LeagueFolder
-    from webdyno.league.tables import results_of
     from webdyno.media.console import plain_console
 
     if str(site) in known.sites and not site.exists():
         raise UserError(f"--site {site}: is where pages are written; --sites {site} selects a site")
-    results = results_of(LeagueFolder(folder), known)
-    if not results.standings:
+    written = _pages_of(LeagueFolder(folder), site, known)
+    if not written:
         measure = command("league", "--time", "2h")
         raise UserError(f"{folder}: there is no finished run of a league; {measure} measures one")
-    written = Pages(results, known).write(site)
     plain_console().print(f"{len(written)} files; open {written[0]}", soft_wrap=True)
     return Exit.OK
+
+
+def _pages_of(league: "LeagueFolder", site: Path, known: "Catalogue") -> list[Path]:
+    """Write a league's pages, and return them, the first page first; none without a result."""
+    from webdyno.league.pages import Pages
+    from webdyno.league.tables import results_of
+
+    results = results_of(league, known)
+    return Pages(results, known).write(site) if results.standings else []
 
 
 def _show_check(entry: Path, remarks: "Sequence[str]") -> Exit:
