@@ -38,11 +38,16 @@ def is_alive(process: psutil.Process) -> bool:
     return process.is_running() and process.status() != psutil.STATUS_ZOMBIE
 
 
+def followers() -> list[psutil.Process]:
+    return [each for each in psutil.Process().children() if "steady" in each.cmdline()]
+
+
 def test_a_follower_works_only_while_the_other_does(tmp_path: Path) -> None:
     program = Path(shutil.copy(shutil.which("sh") or "", tmp_path / "shell"))
     cpus = sorted(os.sched_getaffinity(0))
     with following(program, "mark", cpus[:1]):
-        (follower,) = (each for each in psutil.Process().children() if "steady" in each.cmdline())
+        wait_until(followers)
+        (follower,) = followers()
         wait_until(lambda: follower.status() == psutil.STATUS_STOPPED)
         with subprocess.Popen([str(program), "-c", "while :; do :; done", "mark"]) as busy:
             try:

@@ -9,6 +9,7 @@ import pytest
 
 from e2e import forked
 from e2e.engines import docker_daemon
+from e2e.forerunner import STARTS_WITHIN_S
 from e2e.own import SERVER, make_repository
 from webdyno.config import Catalogue
 from webdyno.host.this_machine import Testbed
@@ -21,6 +22,12 @@ def pytest_collection_finish(session: pytest.Session) -> None:
     """Have one forerunner for all workers."""
     if session.config.getoption("--workers") > 1:
         forked.forerunner()
+
+
+@pytest.fixture(autouse=True)
+def servers_have_time(monkeypatch: pytest.MonkeyPatch) -> None:
+    """On a busy machine a start takes longer than anywhere else."""
+    monkeypatch.setattr("webdyno.servers.service.READY_WITHIN_S", STARTS_WITHIN_S)
 
 
 @pytest.fixture(scope="module")

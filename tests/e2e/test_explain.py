@@ -4,6 +4,7 @@ import os
 import shutil
 import signal
 import sys
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -146,11 +147,12 @@ def test_a_part_of_a_variant_s_name_is_enough_when_no_other_has_it(tmp_path: Pat
 
 
 def test_what_no_rate_can_report_is_refused(tmp_path: Path) -> None:
-    (tmp_path / "server.py").write_text(SERVER)
-    opened = ("--set=load.loop=open", "--set=load.rate_per_s=50")
-    run_rounds(1, "compare", CMD, CMD, *FEW, *opened, folder=tmp_path)
+    run = simulated_run({"nginx": SimulatedVariant(), "apache": SimulatedVariant()})
+    load = run.head.experiment.load.replace(loop="open", rate_per_s=50.0)
+    opened = run.head.replace(experiment=run.head.experiment.replace(load=load))
+    replace(run, head=opened).stored(tmp_path / "run")
     done = webdyno_here("explain", "run", folder=tmp_path)
     assert done.returncode == Exit.USER_ERROR
     assert "an open loop's rate is given" in done.stderr
-    done = webdyno_here("explain", "run", "--variant=x", folder=tmp_path)
+    done = webdyno_here("explain", "run", "--variant=none", folder=tmp_path)
     assert "the run has no such variant" in done.stderr

@@ -34,6 +34,7 @@ def endless(connection: socket.socket) -> None:
     connection.sendall(OK + b"\r\n")
     while True:
         connection.sendall(bytes(2**20))
+        time.sleep(0.05)  # or it would take all CPUs
 
 
 def many_headers(connection: socket.socket) -> None:

@@ -4,7 +4,7 @@ import re
 from pathlib import Path
 
 import pytest
-from playwright.sync_api import Browser
+from playwright.sync_api import Browser, expect
 
 from e2e.browser import NEEDS_BROWSER, serious_faults
 from e2e.commands import left_behind, webdyno, webdyno_here
@@ -164,14 +164,14 @@ def test_rows_are_filtered_and_two_are_compared_by_a_click(browser: Browser, pag
     visit = Visit(browser, page_like(pages, "fortunes-full-*.html"), 1280, "light")
     page = visit.page
     page.get_by_label("Language").select_option("Go")
-    assert page.locator("table.ranks tbody tr:visible").count() == 2
+    expect(page.locator("table.ranks tbody tr:visible")).to_have_count(2)
     page.get_by_label("Language").select_option("")
     for stack in ("axum", "express"):
         page.get_by_label(f"Compare {stack}").check()
     page.get_by_role("link", name="Compare axum and express").click()
-    compared = page.locator("#compared").inner_text()
-    assert "axum is better" in compared
-    assert "Fortunes at full speed" in compared
+    compared = page.locator("#compared")
+    expect(compared).to_contain_text("axum is better")
+    expect(compared).to_contain_text("Fortunes at full speed")
     assert visit.said == []
     visit.page.context.close()
 

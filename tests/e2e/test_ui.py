@@ -34,7 +34,7 @@ def test_runs_are_listed_compared_and_read(browser: Browser, address: str) -> No
     expect(page.locator("[data-verdict]").last).to_contain_text("FASTER", timeout=30_000)
     assert serious_faults(page) == []
     page.get_by_label("Filter").fill("after")
-    assert page.locator("#runs tbody tr:visible").count() == 1
+    expect(page.locator("#runs tbody tr:visible")).to_have_count(1)
     page.get_by_label("Filter").fill("")
     for name in ("before", "after"):
         page.get_by_label(f"Compare {name}").check()
@@ -67,7 +67,7 @@ def test_a_duel_is_begun_watched_and_ended(browser: Browser, address: str) -> No
     page.get_by_role("button", name="Stop now").click()
     page.wait_for_load_state()
     expect(page.locator("h1")).to_contain_text("Runs")
-    assert page.locator("#runs tbody tr").count() == 3
+    expect(page.locator("#runs tbody tr")).to_have_count(3)
     assert said == []
 
 
@@ -79,7 +79,7 @@ def test_a_system_of_ones_own_has_its_field_and_a_phone_its_room(
     page.set_viewport_size({"width": 390, "height": 800})
     overflow = "document.documentElement.scrollWidth - window.innerWidth"
     expect(page.locator("[data-verdict]").last).to_contain_text("FASTER", timeout=30_000)
-    assert page.locator(".mark").count() == 2  # one verdict in each row
+    expect(page.locator(".mark")).to_have_count(2)  # one verdict in each row
     assert page.evaluate(overflow) <= 0
     page.get_by_role("link", name="Start a comparison").first.click()
     field = page.get_by_label("System of your own")

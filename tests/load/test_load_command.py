@@ -13,7 +13,7 @@ from pathlib import Path
 
 import pytest
 
-from e2e.commands import WEBDYNO, environment, webdyno
+from e2e.commands import PATIENCE_S, WEBDYNO, environment, webdyno
 from manners import HELLO, serving
 from webdyno.core.errors import Exit
 
@@ -34,6 +34,15 @@ sys.exit(subprocess.run(sys.argv[1:]).returncode)
 CAN_UNSHARE = subprocess.run(["unshare", "--net", "true"], check=False).returncode == 0
 PACED = ("-c", "2", "--think", "5ms", "--window", "100ms")
 """So slow that the client is never the limit."""
+
+
+def undisturbed(*words: str, folder: Path) -> subprocess.CompletedProcess[str]:
+    """Run a load, again while a busy machine kept the client itself from its CPU."""
+    done = webdyno(*words, folder=folder)
+    deadline = time.monotonic() + PATIENCE_S
+    while "the client was saturated in" in done.stderr and time.monotonic() < deadline:
+        done = webdyno(*words, folder=folder)
+    return done
 
 
 def test_where_nothing_is_answered_that_comes_first(tmp_path: Path) -> None:
@@ -186,7 +195,7 @@ def test_goodput_is_counted_and_limited(tmp_path: Path) -> None:
     with serving(stream) as port:
         words = ("load", f"http://127.0.0.1:{port}/", "-c", "1", "--count", "8", "--events", "sse")
         slow = ("--goodput", "ttft<600s", "--goodput", "tpot < 600s", "--goodput", "latency<600s")
-        good = webdyno(*words, *slow, "--fail-if", "ttft p99 > 600s", folder=tmp_path)
+        good = undisturbed(*words, *slow, "--fail-if", "ttft p99 > 600s", folder=tmp_path)
         quick = ("--goodput", "ttft<600s", "--goodput", "latency<20ms")
         fails = (
             "--fail-if",

