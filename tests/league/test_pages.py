@@ -11,7 +11,6 @@ import pytest
 from builders import machine
 from league.leagues import FIRST, RATES, ROUNDS, SECOND, run_of, store, stored_league
 from webdyno.config import Catalogue
-from webdyno.core.errors import UserError
 from webdyno.league.pages import Pages
 from webdyno.league.records import LeagueFolder
 from webdyno.league.tables import results_of
@@ -125,16 +124,6 @@ def test_a_run_whose_time_ended_before_its_first_look_doesnt_count(tmp_path: Pat
     assert [run.is_too_short for run in folder.runs()] == [False, False, True]
     (standing,) = results_of(folder, Catalogue.load()).standings
     assert [len(entry.over_time) for entry in standing.entries] == [2] * len(FIRST)
-
-
-def test_what_is_no_ranking_is_refused(tmp_path: Path) -> None:
-    run = run_of(FIRST, seed=1)
-    path = store(tmp_path, run)
-    head = json.loads((path / "run.json").read_text())
-    del head["experiment"]["ranking"]
-    (path / "run.json").write_text(json.dumps(head))
-    with pytest.raises(UserError, match="no ranking"):
-        LeagueFolder(tmp_path).runs()
 
 
 def test_what_others_wrote_is_no_markup(tmp_path: Path) -> None:

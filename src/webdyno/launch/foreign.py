@@ -54,9 +54,7 @@ def agree_to_use(
     `place` is where that experiment is from. Nothing of all that may be built, run or sent before.
     Raise UserError where nobody agrees.
     """
-    known = agreed()
-    foreign = [*_catalogs(catalogue), *_said(said, place)]
-    new = [each for each in foreign if not known.issuperset(each.agreements)]
+    new = _not_agreed_to(catalogue, said, place)
     if not new:
         return
     what = _described(new)
@@ -64,6 +62,19 @@ def agree_to_use(
         raise UserError(f"{what}\nnobody has agreed to that in a terminal; nothing was run")
     agree(what, "trust that?", caller)
     keep((text for each in new for text in each.agreements), caller)
+
+
+def is_agreed_to(catalogue: Catalogue, said: Experiment) -> bool:
+    """Whether nobody has to be asked: you began or named it, or agreed to it before."""
+    return not _not_agreed_to(catalogue, said, Path())
+
+
+def _not_agreed_to(
+    catalogue: Catalogue, said: Experiment | TomlFile | None, place: Path
+) -> list[_Foreign]:
+    known = agreed()
+    foreign = [*_catalogs(catalogue), *_said(said, place)]
+    return [each for each in foreign if not known.issuperset(each.agreements)]
 
 
 def know_as_yours(experiment: Experiment, caller: Caller) -> None:

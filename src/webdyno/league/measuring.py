@@ -12,6 +12,7 @@ from webdyno.core.errors import OperationError, UserError
 from webdyno.core.format import count, duration, typed_duration
 from webdyno.core.question import FEWEST_IN_RACE
 from webdyno.core.testbed import Machine
+from webdyno.launch.foreign import is_agreed_to
 from webdyno.launch.measure import MeasuredRun, measure_again, measure_on
 from webdyno.league.joined import join
 from webdyno.league.planning import (
@@ -74,6 +75,8 @@ class Sitting:
     """Runs that were missing when it began."""
     _tried: set[tuple[Task, str]] = field(default_factory=set)
     _stuck: set[Path] = field(default_factory=set)
+    _said: set[Path] = field(default_factory=set)
+    """Runs of which it was said that they aren't taken as they are."""
 
     def lacks(self) -> list[Lack]:
         """Return what is missing at each task, by what lies in the folder now."""
@@ -188,7 +191,24 @@ class Sitting:
             and not run.is_over
             and run.path not in self._stuck
             and (not run.is_too_short or self._least_s(run) <= self._left_s)
+            and self._is_ours(run)
         ]
+
+    def _is_ours(self, run: LeagueRun) -> bool:
+        """Whether it runs nothing that nobody agreed to: its folder may be a copy of others'."""
+        try:
+            if is_agreed_to(kept_catalogue(run.path), run.experiment):
+                return True
+            why = "you didn't begin it"
+        except (UserError, OperationError) as error:
+            why = str(error)
+        self._say_once(run, f"is left unfinished: {why}")
+        return False
+
+    def _say_once(self, run: LeagueRun, what: str) -> None:
+        if run.path not in self._said:
+            self._said.add(run.path)
+            self.asking.caller.notify(f"{run.path} {what}")
 
     @property
     def _left_s(self) -> float:
@@ -202,11 +222,19 @@ class Sitting:
         return Held(run.head.started_at, run.stacks, ranked, frozenset(self._changed(run)))
 
     def _changed(self, run: LeagueRun) -> Iterator[str]:
-        """Yield the stacks of a run whose program or settings aren't those of the catalog now."""
-        then, now = kept_catalogue(run.path), self.asking.catalogue
+        """Yield the stacks of a run whose program or settings aren't those of the catalog now.
+
+        All of them where what the run kept can't be read: nobody knows what it measured.
+        """
+        try:
+            then = kept_catalogue(run.path).stacks
+            sums = {stack: sum_of(then[stack]) for stack in run.stacks if stack in then}
+        except (UserError, OperationError) as error:
+            sums = {}
+            self._say_once(run, f"is measured again: {error}")
         for stack in run.stacks:
-            was, its = then.stacks.get(stack), now.stacks.get(stack)
-            if was is None or its is None or sum_of(was) != sum_of(its):
+            its = self.asking.catalogue.stacks.get(stack)
+            if its is None or sums.get(stack) != sum_of(its):
                 yield stack
 
 

@@ -7,7 +7,7 @@ from hashlib import sha256
 from pathlib import Path
 
 from webdyno.comparison import question_of
-from webdyno.core.errors import UserError
+from webdyno.core.errors import OperationError, UserError
 from webdyno.core.experiment import Experiment
 from webdyno.core.files import checked_files, digest_of
 from webdyno.core.question import RANKING
@@ -99,11 +99,14 @@ class LeagueFolder:
 
     def __init__(self, path: Path) -> None:
         self.path = path
+        self.passed_over: dict[Path, str] = {}
+        """Runs that don't count, and why: others may have copied them here."""
         self._over: dict[Path, LeagueRun] = {}
 
     def runs(self) -> list[LeagueRun]:
-        """Return all runs, the newest first; raise UserError for damaged ones."""
-        runs = [self._run(head.parent) for head in self.path.glob(f"*/*/*/{HEAD_FILE}")]
+        """Return all runs, the newest first, but for those that are passed over."""
+        heads = self.path.glob(f"*/*/*/{HEAD_FILE}")
+        runs = [run for head in heads if (run := self._run_or_none(head.parent))]
         return sorted(runs, key=lambda run: run.head.started_at, reverse=True)
 
     def machines(self) -> list[MeasuredMachine]:
@@ -119,12 +122,21 @@ class LeagueFolder:
                 of_it.runs.append(run)
         return machines
 
+    def _run_or_none(self, path: Path) -> LeagueRun | None:
+        if path in self.passed_over:
+            return None
+        try:
+            return self._run(path)
+        except (UserError, OperationError) as error:
+            self.passed_over[path] = str(error)
+            return None
+
     def _run(self, path: Path) -> LeagueRun:
         if path in self._over:
             return self._over[path]
         run = LeagueRun(path, RunFolder.open(path).head)
-        if run.experiment.asks.key != RANKING:
-            raise UserError(f"{path}: is no ranking; take it out of the league's folder")
+        if run.experiment.asks.key != RANKING or run.experiment.factors:
+            raise UserError(f"{path}: is no ranking of one task")
         if run.is_over:
             self._over[path] = run
         return run

@@ -215,8 +215,11 @@ def _pages_of(league: "LeagueFolder", site: Path, known: "Catalogue") -> list[Pa
     """Write a league's pages, and return them, the first page first; none without a result."""
     from webdyno.league.pages import Pages
     from webdyno.league.tables import results_of
+    from webdyno.media.console import notify
 
     results = results_of(league, known)
+    for why in league.passed_over.values():
+        notify(f"passed over: {why}")
     return Pages(results, known).write(site) if results.standings else []
 
 
