@@ -1,7 +1,10 @@
 """Container engines of tests: Podman, and a daemon of Docker's that lives as long as they do."""
 
 import os
+import pwd
+import shlex
 import shutil
+import signal
 import subprocess
 import tempfile
 import time
@@ -129,16 +132,69 @@ def docker_daemon() -> Iterator[str]:
     if os.geteuid() != 0 or not shutil.which("dockerd") or not shutil.which("docker"):
         yield "a daemon takes root, dockerd and docker (scripts/test_packages.py installs them)"
         return
-    # Not in pytest's folders, which other users can't enter once another pytest has begun.
+    with _folder() as folder:
+        own = ("--group", "root", "--ip-masq=false")
+        with _daemon([*_dockerd(folder), *own], folder) as address:
+            yield address
+
+
+@contextmanager
+def rootless_daemon() -> Iterator[str]:
+    """Start one as a user who isn't root, in a namespace of users; or say why it isn't there."""
+    if why := _why_no_rootless():
+        yield why
+        return
+    name = _may_map_users()[0]
+    user = pwd.getpwnam(name)
+    with _folder() as folder:
+        for inner in (folder, folder / "run"):
+            inner.mkdir(exist_ok=True)
+            os.chown(inner, user.pw_uid, user.pw_gid)
+        # What is in /run of others stays out of sight, and its own may be made there.
+        starts = shlex.join([*_dockerd(folder), "--rootless"])
+        words = ["setpriv", f"--reuid={name}", f"--regid={user.pw_gid}", "--clear-groups", "env"]
+        words += [f"XDG_RUNTIME_DIR={folder}/run", f"HOME={folder}", "rootlesskit", "--net=host"]
+        words += ["--copy-up=/etc", "--copy-up=/run", "sh", "-c", f"rm -f /run/docker; {starts}"]
+        with _daemon(words, folder) as address:
+            yield address
+
+
+def _why_no_rootless() -> str | None:
+    tools = ("docker", "dockerd", "rootlesskit", "newuidmap", "setpriv")
+    if missing := [tool for tool in tools if not shutil.which(tool)]:
+        return f"there is no {', '.join(missing)} here"
+    if os.geteuid() != 0 or not _may_map_users():
+        return "takes root, and a user with numbers of users in /etc/subuid"
+    return None
+
+
+def _may_map_users() -> list[str]:
+    names = Path("/etc/subuid").read_text().split() if Path("/etc/subuid").is_file() else []
+    return [name for name in (line.partition(":")[0] for line in names) if name != "root"]
+
+
+@contextmanager
+def _folder() -> Iterator[Path]:
+    """Make a folder outside of pytest's, which other users can't enter once another has begun."""
     folder = Path(tempfile.mkdtemp(prefix="wd-docker-", dir="/tmp"))
     folder.chmod(0o755)
-    address = f"unix://{folder}/docker.sock"
-    words = [
-        *("dockerd", "--host", address, "--data-root", f"{folder}/data"),
-        *("--exec-root", f"{folder}/exec", "--pidfile", f"{folder}/pid", "--group", "root"),
-        *("--bridge=none", "--iptables=false", "--ip-masq=false", "--ip-forward=false"),
-        *("--storage-driver", "vfs"),
+    try:
+        yield folder
+    finally:
+        shutil.rmtree(folder, ignore_errors=True)
+
+
+def _dockerd(folder: Path) -> list[str]:
+    return [
+        *("dockerd", "--host", f"unix://{folder}/docker.sock", "--data-root", f"{folder}/data"),
+        *("--exec-root", f"{folder}/exec", "--pidfile", f"{folder}/pid", "--storage-driver", "vfs"),
+        *("--bridge=none", "--iptables=false", "--ip-forward=false"),
     ]
+
+
+@contextmanager
+def _daemon(words: list[str], folder: Path) -> Iterator[str]:
+    address = f"unix://{folder}/docker.sock"
     with (folder / "log").open("wb") as log:
         daemon = subprocess.Popen(words, stdout=log, stderr=log, start_new_session=True)
     try:
@@ -148,8 +204,8 @@ def docker_daemon() -> Iterator[str]:
         try:
             daemon.wait(ENDS_WITHIN_S)
         except subprocess.TimeoutExpired:
-            daemon.kill()
-        shutil.rmtree(folder, ignore_errors=True)
+            os.killpg(daemon.pid, signal.SIGKILL)
+            daemon.wait()
 
 
 def _answers(address: str, daemon: subprocess.Popen[bytes]) -> bool:

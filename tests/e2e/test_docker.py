@@ -27,6 +27,7 @@ from e2e.engines import (
     docker,
     kept_by_docker,
     left_by_docker,
+    rootless_daemon,
     static_server,
 )
 from ordinary_user import NOBODY, SYSTEM_PYTHON, needs_ordinary_user
@@ -131,3 +132,15 @@ def test_a_build_is_the_daemons_own_with_its_cache(
         process.wait(PATIENCE_S)
     assert started == [built]
     assert left_by_docker(address) == []
+
+
+@pytest.mark.long
+def test_a_rootless_daemon_is_refused_with_a_way_on(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("WEBDYNO_CONTAINERS", "docker")
+    with rootless_daemon() as daemon:
+        monkeypatch.setenv("DOCKER_HOST", address_of(daemon))
+        done = webdyno("up", "image:x", folder=tmp_path)
+    assert "rootless Docker has its containers in a network" in done.stderr
+    assert "export DOCKER_HOST=unix:///var/run/docker.sock" in done.stderr
