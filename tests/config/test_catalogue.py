@@ -280,19 +280,24 @@ def test_a_group_that_is_not_called_as_we_are_has_others(
 ) -> None:
     """A directory of accounts (LDAP) needn't list them, as those of "domain users".
 
-    Groups of the system itself have the members that are listed, as Debian's "staff" has none.
+    Groups of the system itself have the members that are listed, as Debian's "staff" has none, but
+    for "users", which may be everybody's first one.
     """
     (open_folder / "stacks").mkdir()
     (open_folder / "stacks").chmod(0o775)
     name = pwd.getpwuid(os.geteuid()).pw_name
     known = [(name, 0, True), ("domain users", 0, False), ("nobody", 0, False)]
-    for called, of_people, is_ours in [*known, ("staff", os.getegid() + 1, True)]:
+    above = os.getegid() + 1
+    known += [("staff", above, os.geteuid() == 0), ("users", above, False)]
+    for called, of_people, is_ours in known:
         monkeypatch.setattr(whose, "FIRST_GROUP_OF_PEOPLE", of_people)
+        monkeypatch.setattr(whose, "USERS", os.getegid() if called == "users" else 100)
         entry = grp.struct_group((called, "x", os.getegid(), []))
         monkeypatch.setattr(grp, "getgrgid", lambda _, entry=entry: entry)
         whose._has_others.cache_clear()
         with nullcontext() if is_ours else pytest.raises(UserError, match=r"may change .*stacks"):
             Catalogue.load([open_folder])
+    assert whose._has_others(os.getegid(), of_root=False) is True  # it isn't called as we are
     whose._has_others.cache_clear()
 
 

@@ -223,6 +223,7 @@ def test_passwords_that_a_run_would_keep_are_named() -> None:
     [
         ("a.http", "POST /\n\n< {}\n"),
         ("a.jsonl", '{{"path": "/", "body_file": "{}"}}\n'),
+        ("a.jsonl", '{{"path": "/", "method": "POST", "json_file": "{}"}}\n'),
         ("a.txt", "curl -d @{} http://127.0.0.1/\n"),
     ],
 )
@@ -287,6 +288,7 @@ def test_long_lines_of_a_request_file_are_read_at_once(tmp_path: Path, line: str
         ("a.toml", '[[requests]]\npath = "/"\n[[login]]\npath = "/"\nmethod = "POST"\n{}'),
         ("a.http", "POST /\n\n< body\n"),
         ("a.jsonl", '{{"path": "/", "method": "POST", "body_file": "body"}}\n'),
+        ("a.jsonl", '{{"path": "/", "method": "POST", "json_file": "body"}}\n'),
         ("a.txt", "curl -d @body http://127.0.0.1/\n"),
     ],
 )
@@ -295,7 +297,7 @@ def test_files_and_variables_that_others_traffic_names_are_not_sent(
     open_folder: Path, name: str, text: str, *, secret: bool
 ) -> None:
     """They could put a link to one of ours in a file's place before it is read."""
-    (open_folder / "body").write_text("x")
+    (open_folder / "body").write_text("[1]")
     (file := open_folder / name).write_text(text.format('body_file = "body"'))
     if secret:
         header = {".http": "GET /\nX: ${env:TOKEN}\n", ".txt": "curl -H 'X: ${env:TOKEN}' x/\n"}

@@ -23,6 +23,7 @@ from webdyno.systems.layouts import (
     python_tools,
     settings,
 )
+from webdyno.systems.layouts.app import matching
 from webdyno.systems.layouts.routes import routes_of_openapi, routes_of_sources
 from webdyno.systems.layouts.variables import fixed_address
 
@@ -53,7 +54,9 @@ def test_variables_of_variables(tmp_path: Path) -> None:
     assert variables_of(file, "here", {}) == {"A": "3", "B": "12"}
 
 
-@pytest.mark.parametrize("text", ["\n", " ", "CMD x ", "path(", "fastapi[", "@app.cli.command(\n"])
+@pytest.mark.parametrize(
+    "text", ["\n", " ", "a.", "a/", "a-", "CMD x ", "path(", "fastapi[", "@app.cli.command(\n"]
+)
 def test_sources_of_one_thing(text: str) -> None:
     source = text * (MANY // len(text)) + "y"
     read = (dockerfile, jvm, logins, settings)
@@ -87,6 +90,13 @@ def test_sources_whose_classes_and_calls_never_end(
     (tmp_path / file).write_text(begins + text * (MANY // len(text)) + "'")
     routes_of_sources(tmp_path)
     assert fixed_address(tmp_path) is None
+
+
+def test_workspaces_whose_members_lie_anywhere(tmp_path: Path) -> None:
+    (inner := tmp_path / "a/b/c/d/e/f/g/h/i/j/k/l").mkdir(parents=True)
+    assert matching(tmp_path, ["**/" * 40 + "x", "*/" * 12]) == []
+    assert matching(tmp_path, ["a/*/*/*"]) == [tmp_path / "a/b/c/d"]
+    assert inner in matching(tmp_path, ["**"])
 
 
 @pytest.mark.parametrize("text", ["sqlx ", 'sqlx"po', "diesel"])

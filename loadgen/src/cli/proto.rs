@@ -1,7 +1,6 @@
 //! `loadgen proto`: a `.proto` file compiled, and calls checked, before there is a server.
 
 use std::io;
-use std::path::PathBuf;
 
 use base64::Engine as _;
 use base64::prelude::BASE64_STANDARD;
@@ -10,10 +9,10 @@ use serde_json::{Value, json};
 
 use super::exit::{OK, Stop, print};
 use crate::given;
-use crate::grpc::proto::{self, Descriptors};
+use crate::grpc::proto::{self, Descriptors, Sources};
 
-/// Read one JSON object from standard input, {"file": …} or {"descriptors": …, "calls": [{"path": …,
-/// "json": …}]}, and answer with the descriptors as base64, {"descriptors": …}, or with what is wrong,
+/// Read one JSON object from standard input, {"file": NAME, "sources": {NAME: TEXT}} or
+/// {"descriptors": …, "calls": [{"path": …, "json": …}]}, and answer with the descriptors as base64, {"descriptors": …}, or with what is wrong,
 /// {"error": …, "call": …}.
 #[derive(Debug, clap::Args)]
 pub struct Args {}
@@ -21,7 +20,9 @@ pub struct Args {}
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Asked {
-    file: Option<PathBuf>,
+    file: Option<String>,
+    #[serde(default)]
+    sources: Sources,
     descriptors: Option<String>,
     #[serde(default)]
     calls: Vec<AskedCall>,
@@ -38,12 +39,12 @@ pub fn main() -> Result<u8, Stop> {
     let text = given::text_of(io::stdin().lock());
     let text = text.map_err(|error| format!("standard input: {error}"))?;
     let asked = serde_json::from_str(&text).map_err(|error| format!("standard input: {error}"))?;
-    print(format!("{}\n", answer(&asked)))?;
+    print(format!("{}\n", answer(asked)))?;
     Ok(OK)
 }
 
-fn answer(asked: &Asked) -> Value {
-    match compiled(asked) {
+fn answer(asked: Asked) -> Value {
+    match compiled(asked.file, asked.sources, asked.descriptors) {
         Err(why) => json!({"error": why}),
         Ok(set) => match first_fault(&set, &asked.calls) {
             Some((call, why)) => json!({"error": why, "call": call}),
@@ -52,9 +53,13 @@ fn answer(asked: &Asked) -> Value {
     }
 }
 
-fn compiled(asked: &Asked) -> Result<Vec<u8>, String> {
-    match (&asked.file, &asked.descriptors) {
-        (Some(file), None) => proto::compile(file),
+fn compiled(
+    file: Option<String>,
+    sources: Sources,
+    descriptors: Option<String>,
+) -> Result<Vec<u8>, String> {
+    match (file, descriptors) {
+        (Some(name), None) => proto::compile(&name, sources),
         (None, Some(text)) => BASE64_STANDARD.decode(text).map_err(|error| error.to_string()),
         _ => Err("give file or descriptors".into()),
     }

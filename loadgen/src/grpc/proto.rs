@@ -1,38 +1,41 @@
 //! What services and their messages are: read of `.proto` files or descriptors, so that messages are
 //! made of JSON and shown as JSON.
 
-use std::path::Path;
+use std::collections::HashMap;
 
 use prost::Message;
 use prost_reflect::{DescriptorPool, DynamicMessage, MessageDescriptor, MethodDescriptor};
 use protox::Compiler;
+use protox::file::{ChainFileResolver, File, FileResolver, GoogleFileResolver};
 use serde_json::Value;
 
-/// Imports are looked for in so many folders: the file's own, and those around it. None leads out of
-/// these, as protox takes no `..`.
-const MOST_FOLDERS: usize = 4;
+/// The texts of `.proto` files, by the names that imports have.
+pub type Sources = HashMap<String, String>;
 
-/// Compiles a file, as the bytes of a `FileDescriptorSet` with all that it imports. Errors name file
-/// and line.
-pub fn compile(file: &Path) -> Result<Vec<u8>, String> {
-    let named = |why: String| format!("{}: {why}", file.display());
-    let path = file.canonicalize().map_err(|error| named(error.to_string()))?;
-    if !path.is_file() {
-        return Err(named("is no regular file".into()));
-    }
-    let folders = path.ancestors().skip(1).take(MOST_FOLDERS);
-    let mut compiler = Compiler::new(folders).map_err(|error| named(error.to_string()))?;
+/// Compiles a file of these, as the bytes of a `FileDescriptorSet` with all that it imports.
+///
+/// No file is opened: what an import leads to, who asks has looked at. Those of protobuf itself are
+/// known, whatever the sources call theirs. Errors name file and line.
+pub fn compile(name: &str, sources: Sources) -> Result<Vec<u8>, String> {
+    let mut known = ChainFileResolver::new();
+    known.add(GoogleFileResolver::new());
+    known.add(Texts(sources));
+    let mut compiler = Compiler::with_file_resolver(known);
     compiler.include_imports(true);
     // As text for debugging it has file and line.
-    compiler.open_file(&path).map_err(|error| {
-        let text = format!("{error:?}");
-        let name = path.file_name().unwrap_or_default().to_string_lossy();
-        match text.strip_prefix(&*name) {
-            Some(place) if place.starts_with(':') => format!("{}{place}", file.display()),
-            _ => named(text),
-        }
-    })?;
+    compiler.open_file(name).map_err(|error| format!("{error:?}"))?;
     Ok(compiler.encode_file_descriptor_set())
+}
+
+struct Texts(Sources);
+
+impl FileResolver for Texts {
+    fn open_file(&self, name: &str) -> Result<File, protox::Error> {
+        match self.0.get(name) {
+            Some(text) => File::from_source(name, text),
+            None => Err(protox::Error::file_not_found(name)),
+        }
+    }
 }
 
 /// Services and messages that are known.
@@ -126,9 +129,6 @@ pub fn json(method: &MethodDescriptor, messages: &[Vec<u8>]) -> Result<Value, St
 
 #[cfg(test)]
 mod tests {
-    use std::fs;
-    use std::path::PathBuf;
-
     use serde_json::json;
 
     use super::*;
@@ -151,21 +151,14 @@ mod tests {
         message Place { string city = 1; }
     "#;
 
-    /// The file lies in a folder below the one that its imports are named from.
-    fn written(greeter: &str) -> (tempfile::TempDir, PathBuf) {
-        let folder = tempfile::tempdir().expect("a folder");
-        for name in ["shared", "hello"] {
-            fs::create_dir(folder.path().join(name)).expect("a folder");
-        }
-        fs::write(folder.path().join("shared/place.proto"), PLACE).expect("a file");
-        let path = folder.path().join("hello/greeter.proto");
-        fs::write(&path, greeter).expect("a file");
-        (folder, path)
+    fn compiled(greeter: &str) -> Result<Vec<u8>, String> {
+        let texts = [("greeter.proto", greeter), ("shared/place.proto", PLACE)];
+        let sources = texts.map(|(name, text)| (name.to_owned(), text.to_owned()));
+        compile("greeter.proto", sources.into())
     }
 
     fn greeter() -> Descriptors {
-        let (_folder, path) = written(GREETER);
-        Descriptors::decode(&compile(&path).expect("compiles")).expect("descriptors")
+        Descriptors::decode(&compiled(GREETER).expect("compiles")).expect("descriptors")
     }
 
     #[test]
@@ -210,16 +203,28 @@ mod tests {
     }
 
     #[test]
+    fn protobufs_own_files_are_its_own_and_no_file_is_opened() {
+        let import = |name: &str| {
+            let text = format!("syntax = \"proto3\";\nimport \"{name}\";\n");
+            let stamp = "google/protobuf/timestamp.proto";
+            let sources = [("x.proto", text.as_str()), (stamp, "none of protobuf's")];
+            compile("x.proto", sources.map(|(name, text)| (name.into(), text.into())).into())
+        };
+        assert!(import("google/protobuf/timestamp.proto").is_ok());
+        for name in ["/etc/passwd", "etc/passwd", "Cargo.toml"] {
+            assert!(import(name).expect_err(name).starts_with("x.proto:2:"), "{name}");
+        }
+    }
+
+    #[test]
     fn mistakes_in_files_are_named_with_their_lines() {
         for (greeter, why) in [
             (GREETER.replace("string first_name", "strong first_name"), "greeter.proto:6:"),
             (GREETER.replace("rpc Say(", "rpc Say"), "greeter.proto:9:"),
             (GREETER.replace("place.proto", "plaice.proto"), "greeter.proto:5:"),
         ] {
-            let (_folder, path) = written(&greeter);
-            let refused = compile(&path).expect_err(why);
+            let refused = compiled(&greeter).expect_err(why);
             assert!(refused.contains(why), "{refused}");
         }
-        assert!(compile(Path::new("/nowhere/x.proto")).expect_err("none").contains("x.proto"));
     }
 }

@@ -11,7 +11,7 @@ import io
 import json
 import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from functools import lru_cache
+from functools import lru_cache, partial
 from pathlib import Path
 from typing import Any, BinaryIO, NamedTuple
 from urllib.parse import parse_qsl, urlsplit
@@ -33,7 +33,7 @@ from webdyno.core.request import (
 )
 from webdyno.core.session import MOST_ROWS, Row, Values, places
 from webdyno.core.tables import is_table
-from webdyno.load.proto import compiled
+from webdyno.load.proto import compiled, imported
 
 Entry = dict[str, Any]
 
@@ -178,16 +178,24 @@ def with_files(
     return {**data, **tables}
 
 
-def files_named(data: dict[str, Any]) -> list[tuple[KeyPath, str]]:
-    """Return the files that an experiment's data has sent: where each is named, and its name."""
-    files: list[tuple[KeyPath, str]] = []
+def files_sent(
+    data: dict[str, Any], folder: Path, place: PlaceOf
+) -> Iterator[tuple[KeyPath, Path]]:
+    """Yield the files that an experiment's data has sent: where each is named, and its path.
+
+    What a `.proto` file imports comes after it, read when it is asked for.
+    """
+    files: list[tuple[KeyPath, Path]] = []
 
     def noted(table: dict[str, Any], where: KeyPath, name: str) -> dict[str, Any]:
-        files.append((where, name))
+        files.append((where, folder / name))
         return table
 
     with_files(data, noted)
-    return files
+    for where, path in files:
+        yield where, path
+        if where[-1] == "proto_file":
+            yield from ((where, each) for each in imported(path, folder, place(where)))
 
 
 def with_contents(data: dict[str, Any], folder: Path, place: PlaceOf) -> dict[str, Any]:
@@ -199,7 +207,7 @@ def with_contents(data: dict[str, Any], folder: Path, place: PlaceOf) -> dict[st
         "body_file": _with_body_of_file,
         "json_file": _with_json_of_file,
         "replay_file": _with_replay,
-        "proto_file": _with_descriptors,
+        "proto_file": partial(_with_descriptors, folder),
         "file": _with_sum,
     }
     return with_files(
@@ -216,9 +224,9 @@ def _with_replay(load: dict[str, Any], path: Path, place: str) -> dict[str, Any]
         raise UserError(f"{place}: {path}: {error}") from None
 
 
-def _with_descriptors(load: dict[str, Any], path: Path, place: str) -> dict[str, Any]:
+def _with_descriptors(folder: Path, load: dict[str, Any], path: Path, place: str) -> dict[str, Any]:
     others = {key: value for key, value in load.items() if key != "proto_file"}
-    return {**others, "descriptors": compiled(path, place)}
+    return {**others, "descriptors": compiled(path, folder, place)}
 
 
 def _with_json_of_file(request: Entry, path: Path, place: str) -> Entry:

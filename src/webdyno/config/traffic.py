@@ -18,7 +18,7 @@ from urllib.parse import quote_plus
 from webdyno.config.checks import check_tables
 from webdyno.config.experiment import Override
 from webdyno.config.http_file import LOGIN, requests_of
-from webdyno.config.reading import KeyPath, TomlFile
+from webdyno.config.reading import KeyPath, PlaceOf, TomlFile
 from webdyno.config.requests import (
     MOST_BODY_BYTES,
     Entry,
@@ -30,6 +30,7 @@ from webdyno.config.requests import (
     read_requests,
     weighted_entries,
     with_body,
+    with_contents,
     with_files,
 )
 from webdyno.core.errors import UserError
@@ -231,17 +232,20 @@ def read_request_file(path: Path) -> list[Entry]:
 
 
 def _from_json(path: Path, text: str) -> list[Entry]:
-    entries = []
-    for place, entry in json_objects(text, path, '{"path": "/"}'):
-        if "url" in entry and "path" not in entry:
-            entry["path"] = path_of(str(entry.pop("url")), place)
-        if isinstance(file := entry.get("body_file"), str):
-            del entry["body_file"]
-            body = read_named(neighbor(path, file, place), MOST_BODY_BYTES, place)
-            entries.append(with_body(entry, body))
-        else:
-            entries.append(entry)
-    return entries
+    objects = json_objects(text, path, '{"path": "/"}')
+    return [_of_json(path.absolute(), entry, place) for place, entry in objects]
+
+
+def _of_json(path: Path, entry: Entry, place: str) -> Entry:
+    if "url" in entry and "path" not in entry:
+        entry["path"] = path_of(str(entry.pop("url")), place)
+
+    def here(_: KeyPath) -> str:
+        return place
+
+    parts = check_tables({"requests": [entry]}, here)
+    read: Entry = with_contents(_with_neighbors(parts, path, here), path, here)["requests"][0]
+    return read
 
 
 def read_har(path: Path) -> tuple[list[Entry], str | None]:
@@ -290,10 +294,16 @@ def read_workload_file(path: Path) -> dict[str, Any]:
     path = path.absolute()
     _refuse_variables(path, file.data)
 
-    def found(table: dict[str, Any], where: KeyPath, name: str) -> dict[str, Any]:
-        return {**table, str(where[-1]): str(neighbor(path, name, file.place(where)))}
+    return _with_neighbors(parts, path, file.place)
 
-    return with_files(parts, found)
+
+def _with_neighbors(data: dict[str, Any], path: Path, place: PlaceOf) -> dict[str, Any]:
+    """Name the files that a file of traffic has sent by their whole paths; see `neighbor`."""
+
+    def found(table: dict[str, Any], where: KeyPath, name: str) -> dict[str, Any]:
+        return {**table, str(where[-1]): str(neighbor(path, name, place(where)))}
+
+    return with_files(data, found)
 
 
 def _refuse_variables(path: Path, asked: object) -> None:

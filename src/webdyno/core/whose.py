@@ -21,8 +21,9 @@ MOST_LINKS = 40
 ACCESS_LIST = "system.posix_acl_access"
 FIRST_PID_NAMESPACE = 0xEFFFFFFC
 """Its number in /proc: that of a machine, not of a container (PROC_PID_INIT_INO of Linux)."""
-FIRST_GROUP_OF_PEOPLE = 1000
-"""Those below are a system's own, such as `staff` of Debian's /usr/local (login.defs(5))."""
+FIRST_GROUP_OF_PEOPLE, USERS = 1000, 100
+"""Those below are a system's own, such as `staff` of Debian's /usr/local (login.defs(5)); `users`
+is not, which may be everybody's first group."""
 WAYS_IN = {"systemd", "init", "sshd", "dropbear", "login", "agetty", "cron", "crond", "atd"}
 """Programs that begin others as users who weren't there."""
 
@@ -58,7 +59,7 @@ def is_others_to_change(path: Path, *, groups: bool = True) -> bool:
 def _is_others(part: int, *, groups: bool) -> bool:
     status = os.fstat(part)
     by_group = status.st_mode & stat.S_IWGRP and (
-        groups or _has_others(status.st_gid) or _has_list(part)
+        groups or _has_others(status.st_gid, of_root=status.st_uid == 0) or _has_list(part)
     )
     writable = status.st_mode & stat.S_IWOTH or by_group
     protected = status.st_mode & stat.S_ISVTX or stat.S_ISLNK(status.st_mode)
@@ -104,11 +105,12 @@ def _has_list(part: int) -> bool:
 
 
 @cache
-def _has_others(group: int) -> bool:
+def _has_others(group: int, *, of_root: bool) -> bool:
     """Whether a group may have a member who may not do what we may.
 
-    Not if nobody else is known to be in it, and it is a system's own or the first one of somebody
-    trusted, called as he is: who is in others, a directory of accounts (LDAP) needn't list.
+    Not if nobody else is known to be in it, and it is the first one of somebody trusted, called as
+    he is, or a system's own, `of_root`'s file: who is in others, a directory of accounts (LDAP)
+    needn't list.
     """
     try:
         entry = grp.getgrgid(group)
@@ -118,7 +120,8 @@ def _has_others(group: int) -> bool:
     for name in entry.gr_mem:
         with suppress(KeyError):
             members.add(pwd.getpwnam(name).pw_uid)
-    is_listed = group < FIRST_GROUP_OF_PEOPLE or _is_namesakes(entry)
+    is_systems = of_root and group < FIRST_GROUP_OF_PEOPLE and group != USERS
+    is_listed = is_systems or _is_namesakes(entry)
     return not (is_listed and members <= trusted_users())
 
 

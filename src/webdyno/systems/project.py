@@ -9,7 +9,7 @@ from pydantic import Field, JsonValue, model_validator
 from webdyno.config import CommandLine
 from webdyno.config.checks import check_tables
 from webdyno.config.reading import KeyPath, TomlFile, build
-from webdyno.config.requests import files_named
+from webdyno.config.requests import files_sent
 from webdyno.core.base import Model, Seconds
 from webdyno.core.errors import UserError
 from webdyno.core.paths import ReadyPath
@@ -132,19 +132,19 @@ class Project:
                 )
         if user is None:
             return
-        files = files_named(check_tables(data, self.file.place))
-        refused = [(STATE,)] if STATE in data else [where for where, _ in files]
-        if refused and not user.called_sudo:
-            raise UserError(
-                f"{self.file.place(refused[0])}: of a file of {user.name} root runs no commands "
-                f"and reads no other files; call webdyno as {user.name}"
-            )
-        for where, name in files:
-            path = (self.folder / name).resolve()
-            if not user.may_read(path):
+        files = files_sent(check_tables(data, self.file.place), self.folder, self.file.place)
+        if not user.called_sudo:
+            refused = (STATE,) if STATE in data else next((where for where, _ in files), None)
+            if refused is not None:
+                raise UserError(
+                    f"{self.file.place(refused)}: of a file of {user.name} root runs no commands "
+                    f"and reads no other files; call webdyno as {user.name}"
+                )
+        for where, path in files:
+            if not user.may_read(file := path.resolve()):
                 raise UserError(
                     f"{self.file.place(where)}: {user.name}, as whom the program runs, may not "
-                    f"read {path}, whose content it would get; allow that, or leave it out"
+                    f"read {file}, whose content it would get; allow that, or leave it out"
                 )
 
     def app(self) -> App:

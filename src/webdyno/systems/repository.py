@@ -1,5 +1,6 @@
 """A user's Git repository: what its revisions are, and the working tree as one of them."""
 
+import hashlib
 import os
 import re
 from collections.abc import Sequence
@@ -43,6 +44,15 @@ OF_A_REF = re.compile(r"[~^@].*")
 MOST_NAMED = 3
 MOST_LETTERS, DIGITS = 60, 7
 """Of the commits between two revisions: letters of what their authors called them, of hashes."""
+SHA1_DIGITS = 40
+BLOB = re.compile(r"([0-9a-f]+) blob \d+")
+
+
+def is_blob(content: bytes, blob: str) -> bool:
+    """Whether Git would give a content that id, of SHA-1 or SHA-256 (gitformat-pack(5))."""
+    algorithm = "sha1" if len(blob) == SHA1_DIGITS else "sha256"
+    named = b"blob %d\0%b" % (len(content), content)
+    return hashlib.new(algorithm, named, usedforsecurity=False).hexdigest() == blob
 
 
 def run_as(
@@ -191,13 +201,22 @@ class Repository:
 
         A link is followed in that revision; of one that leads out of it the text is empty.
         """
-        words = ["cat-file", "--follow-symlinks", "--batch"]
-        named = f"{revision.commit}:{path}\n"
-        said = run_as(self.user, [*GIT_ALONE, "-C", self.top, *words], given=named).stdout
-        head, _, text = said.partition("\n")
+        head, text = self._object(revision, path, "--batch")
         if head.endswith(" missing"):
             return None
-        return text.removesuffix("\n") if re.fullmatch(r"[0-9a-f]+ blob \d+", head) else ""
+        return text.removesuffix("\n") if BLOB.fullmatch(head) else ""
+
+    def blob_of(self, revision: Revision, path: Path) -> str | None:
+        """Return the id of a file's content, as `file_of`; None also for what is no file there."""
+        head, _ = self._object(revision, path, "--batch-check")
+        return found[1] if (found := BLOB.fullmatch(head)) else None
+
+    def _object(self, revision: Revision, path: Path, how: str) -> tuple[str, str]:
+        words = ["cat-file", "--follow-symlinks", how]
+        named = f"{revision.commit}:{path}\n"
+        said = run_as(self.user, [*GIT_ALONE, "-C", self.top, *words], given=named).stdout
+        head, _, content = said.partition("\n")
+        return head, content
 
     def branches(self) -> list[str]:
         return self._git("for-each-ref", "--format=%(refname:short)", "refs/heads").stdout.split()

@@ -292,6 +292,25 @@ def test_one_of_the_requests_can_be_asked_about_alone(
     assert "--endpoint /two: no request is called so" in capsys.readouterr().err
 
 
+def test_files_that_a_proto_file_imports_are_rules(repository: Path) -> None:
+    (repository / "webdyno.toml").write_text('[load]\nproto_file = "a/search.proto"\n')
+    (repository / "a/kinds").mkdir(parents=True)
+    (repository / "kinds").mkdir()
+    (repository / "a/search.proto").write_text('import "kinds/query.proto";')
+    (query := repository / "kinds/query.proto").write_text("words = 1")
+    commit(repository)
+    there = Repository.around(repository, "here")
+    project = Project.around(repository)
+    assert project is not None
+    base = Files(there, there.revision("HEAD", "here"))
+    assert not base.rules_differ(project)
+    (nearer := repository / "a/kinds/query.proto").write_text("words = 1")
+    assert base.rules_differ(project)
+    nearer.unlink()
+    query.write_text("words = 9")
+    assert base.rules_differ(project)
+
+
 @pytest.mark.usefixtures("repository")
 def test_a_gate_that_confirms_has_half_of_the_time_for_each_measurement(
     wanted: list[Experiment],
@@ -389,8 +408,10 @@ def test_files_that_requests_are_made_of_are_rules(repository: Path, named: str)
     assert project is not None
     base = Files(there, there.revision("HEAD", "here"))
     assert not base.rules_differ(project)
-    file.write_bytes(b'{"limit": 0}')
-    assert base.rules_differ(project)
+    file.write_bytes(b'{"limit": 100}\n\xff')  # as Git may write it for another system
+    for other in (b'{"limit": 0}', b'{"limit": 100}\x1e\xff', b'{"limit": 100}\r\n\xfe'):
+        file.write_bytes(other)
+        assert base.rules_differ(project)
     file.unlink()
     commit(repository)
     file.write_bytes(b'{"limit": 100}')

@@ -1,7 +1,5 @@
 //! What calls send, by messages that an order has as JSON.
 
-use std::fs;
-
 use base64::Engine as _;
 use base64::prelude::BASE64_STANDARD;
 use loadgen::calls::Calls;
@@ -27,10 +25,8 @@ const PROTO: &str = r#"
 "#;
 
 fn descriptors() -> String {
-    let folder = tempfile::tempdir().expect("a folder");
-    let path = folder.path().join("hello.proto");
-    fs::write(&path, PROTO).expect("a file");
-    BASE64_STANDARD.encode(compile(&path).expect("compiles"))
+    let sources = [("hello.proto".to_owned(), PROTO.to_owned())];
+    BASE64_STANDARD.encode(compile("hello.proto", sources.into()).expect("compiles"))
 }
 
 /// An order that calls a method.

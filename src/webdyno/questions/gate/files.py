@@ -7,8 +7,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from webdyno.config.checks import check_tables
-from webdyno.config.requests import files_named
+from webdyno.config.requests import files_sent
 from webdyno.core.files import MIB, read_named
+from webdyno.systems.repository import is_blob
 
 if TYPE_CHECKING:
     from webdyno.systems.project import Project
@@ -34,17 +35,20 @@ class Files:
             return True
         data = {**project.file.data, APP: None}
         tables = check_tables(project.file.data, project.file.place)
-        named = (project.folder / name for _, name in files_named(tables))
-        return {**own, APP: None} != data or any(map(self._differs, named))
+        sent = files_sent(tables, project.folder, project.file.place)
+        return {**own, APP: None} != data or any(self._differs(path) for _, path in sent)
 
     def _differs(self, file: Path) -> bool:
         """Whether a file that requests are made of is another one here; not if it isn't of here."""
         top, path = self.repository.top.resolve(), Path(os.path.normpath(file.absolute()))
         if not path.is_relative_to(top):
             return False
-        there = self.repository.file_of(self.revision, path.relative_to(top))
-        here = read_named(path, MOST_NAMED_BYTES).decode(errors="replace")
-        return there is None or there.splitlines() != here.splitlines()
+        there = self.repository.blob_of(self.revision, path.relative_to(top))
+        here = read_named(path, MOST_NAMED_BYTES)
+        # Git may have made its line breaks those of another system.
+        return there is None or not (
+            is_blob(here, there) or is_blob(here.replace(b"\r\n", b"\n"), there)
+        )
 
     def _project_text(self) -> str:
         """Return what stands in the file that is found from here up, as `Project.around` does."""

@@ -3,6 +3,7 @@
 import re
 from collections.abc import Callable, Collection, Iterator, Mapping
 from dataclasses import dataclass, field
+from glob import has_magic
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -138,8 +139,9 @@ class Layout(NamedTuple):
 
 
 MOST_FILES, MOST_FOLDERS = 300, 2_000
-MOST_MEMBERS = 100
-"""Packages of a workspace that are looked at."""
+MOST_MEMBERS, MOST_WILDCARDS = 100, 3
+"""Packages of a workspace that are looked at; parts with `*` of the pattern that names them, one of
+them `**`: each multiplies what is listed."""
 SKIPPED = {
     *("node_modules", "target", "vendor", "venv", "__pycache__", "test", "tests", "dist", "build"),
     *("docs", "migrations", "spec", "e2e", "fixtures", "testdata", "bin", "obj", "deps", "_build"),
@@ -165,6 +167,8 @@ def matching(folder: Path, patterns: object) -> list[Path]:
     for pattern in as_list(patterns):
         text = str(pattern).rstrip("/")
         if text.startswith(("/", "!")) or ".." in text or not text.strip("./"):
+            continue
+        if text.count("**") > 1 or sum(map(has_magic, text.split("/"))) > MOST_WILDCARDS:
             continue
         try:
             members += sorted(folder.glob(text))

@@ -159,7 +159,7 @@ USUAL_SCRIPTS = (
     *("prestart.sh", "docker-entrypoint.sh", "entrypoint.sh", "start.sh", "docker-entrypoint"),
     *("start-prod.sh", "run.sh", "boot.sh"),
 )
-SCRIPT = re.compile(r"(?<![\w-])[\w./-]*?(?P<name>[\w-]+\.sh)\b")
+SCRIPT = re.compile(r"(?<![\w-])(?P<name>[\w-]++\.sh)\b")
 MOST_SCRIPTS = 8
 SEPARATORS = re.compile(r"&&|\|\||[;\n]")
 MIGRATES = re.compile(
