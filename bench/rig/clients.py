@@ -1,14 +1,18 @@
 """The clients: how each is asked for the same load, with one thread, and how it is understood."""
 
+from base64 import b64decode
 from collections.abc import Callable
 from dataclasses import dataclass
-from functools import partial
+from functools import cache, partial
 from pathlib import Path
+from tempfile import NamedTemporaryFile
+from typing import IO
 from urllib.parse import urlsplit
 
 from rig import counts
 from rig.cases import BUDGETS, EARLIER, Case
 from rig.counts import Counts
+from webdyno.load.proto import compiled
 
 AB_REQUESTS_PER_S = 1_000_000
 """More than any server answers: ab wants a number next to the time, and memory for each of them."""
@@ -71,9 +75,18 @@ def _loadgen(case: Case, url: str, duration_s: float, budget: str = "") -> list[
         *(["--send-delay-budget", budget] if budget else []),
         *([] if case.keepalive else ["--keepalive", "never"]),
         *(["--http2", "--streams", str(case.streams)] if case.http2 else []),
-        *(["--proto", str(PROTO), "--message", MESSAGE] if case.grpc else []),
+        *(["--protoset", _protoset().name, "--message", MESSAGE] if case.grpc else []),
         *(["--tls-verify", "off"] if case.tls else []),
     ]
+
+
+@cache
+def _protoset() -> IO[bytes]:
+    """Return a file that says what the service is, as the engine reads it; it goes with us."""
+    file = NamedTemporaryFile(suffix=".protoset")  # noqa: SIM115
+    file.write(b64decode(compiled(PROTO, PROTO.parent, "the bench")))
+    file.flush()
+    return file
 
 
 def _floor(case: Case, url: str, duration_s: float) -> list[str]:

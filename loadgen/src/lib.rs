@@ -43,6 +43,7 @@ pub mod order;
 pub mod output;
 pub mod record;
 pub mod session;
+mod shown;
 pub mod target;
 pub mod tls;
 pub mod websocket;

@@ -2,8 +2,17 @@
 
 import os
 import socket
+import subprocess
+import sys
 
-from webdyno.host.server_process import addresses
+import pytest
+
+from webdyno.host.listening import Listens, addresses, holders
+
+LISTENS = (
+    "import socket, sys; s = socket.create_server(('127.0.0.1', int(sys.argv[1]))); "
+    "print(s.getsockname()[1], flush=True); sys.stdin.read()"
+)
 
 
 def test_an_ipv4_address_of_a_socket_for_both_kinds_is_one() -> None:
@@ -14,3 +23,29 @@ def test_an_ipv4_address_of_a_socket_for_both_kinds_is_one() -> None:
         listening.listen()
         port = listening.getsockname()[1]
         assert f"127.0.0.1:{port}" in addresses([os.getpid()])
+
+
+@pytest.mark.parametrize("host", ["::1", "::"])
+def test_a_port_at_which_somebody_else_answers_is_not_ours(host: str) -> None:
+    """As of a server that listens at `localhost`, of IPv6 alone: the other address is free."""
+    ours = [os.getpid()]
+    with socket.socket(socket.AF_INET6) as listening:
+        listening.setsockopt(socket.IPPROTO_IPV6, socket.IPV6_V6ONLY, 1)
+        listening.bind((host, 0))
+        listening.listen()
+        port = listening.getsockname()[1]
+        alone = holders(ours, Listens(port, None, "127.0.0.1"), os.getpid())
+        with subprocess.Popen(
+            [sys.executable, "-c", LISTENS, str(port)],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+        ) as other:
+            assert other.stdout is not None
+            assert other.stdout.readline() == b"%d\n" % port
+            for asked, found in (("127.0.0.1", []), ("::1", ours), (None, ours)):
+                assert holders(ours, Listens(port, None, asked), os.getpid()) == found
+            assert holders([other.pid], Listens(port, None, "127.0.0.1"), other.pid) == (
+                [other.pid] if host == "::1" else []
+            )
+            other.communicate()
+    assert alone == ([] if host == "::1" else ours)

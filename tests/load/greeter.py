@@ -83,7 +83,7 @@ def _files(descriptors: bytes) -> dict[str, bytes]:
 
 def reflecting(folder: Path) -> Reflect:
     """Return what answers each question with the file that it is about, without its imports."""
-    files = _files(base64.b64decode(compiled(written(folder), "a test")))
+    files = _files(base64.b64decode(compiled(written(folder), folder, "a test")))
 
     def reflect(questions: Iterator[bytes], _: grpc.ServicerContext) -> Iterator[bytes]:
         for question in questions:

@@ -18,7 +18,8 @@ from webdyno.load.proto import Call, call_fault, compiled
 
 @pytest.fixture(scope="module")
 def descriptors(tmp_path_factory: pytest.TempPathFactory) -> str:
-    return compiled(written(tmp_path_factory.mktemp("proto")), "a test")
+    folder = tmp_path_factory.mktemp("proto")
+    return compiled(written(folder), folder, "a test")
 
 
 @pytest.fixture(scope="module")
@@ -105,9 +106,9 @@ def test_files_are_compiled_and_calls_checked(tmp_path: Path, descriptors: str) 
     wrong = tmp_path / "wrong.proto"
     wrong.write_text('syntax = "proto3";\nmessage A { strong b = 1; }\n')
     with pytest.raises(UserError, match=r"a test: .*wrong\.proto:2:"):
-        compiled(wrong, "a test")
+        compiled(wrong, wrong.parent, "a test")
     with pytest.raises(UserError, match=r"none\.proto"):
-        compiled(tmp_path / "none.proto", "a test")
+        compiled(tmp_path / "none.proto", tmp_path, "a test")
     say = Call("/hello.Greeter/Say", '{"name": "ann"}')
     assert call_fault(descriptors, (say, Call("/hello.Greeter/Talk", None))) is None
     assert call_fault(descriptors, (say, say._replace(json='{"x": 1}'))) == (
@@ -124,4 +125,4 @@ def test_nothing_outside_is_imported(tmp_path: Path) -> None:
         file = inner / "x.proto"
         file.write_text(f'syntax = "proto3";\nimport "{name}";\n')
         with pytest.raises(UserError, match=r"x\.proto:2:"):
-            compiled(file, "a test")
+            compiled(file, file.parent, "a test")

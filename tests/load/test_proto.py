@@ -51,7 +51,7 @@ def test_links_are_no_imports(tmp_path: Path, hello: Path) -> None:
     (tmp_path / "secret").write_text("token")
     (place := tmp_path / "protos/kinds/place.proto").unlink()
     place.symlink_to(tmp_path / "secret")
-    with pytest.raises(UserError, match=r"a.toml:1: .*place.proto is a symbolic link"):
+    with pytest.raises(UserError, match=r"place.proto is a symbolic link"):
         imported(hello, tmp_path, "a.toml:1")
     place.unlink()
     (tmp_path / "protos/kinds/town.proto").unlink()

@@ -70,6 +70,7 @@ def wait(
             Address("127.0.0.1", port, None, 0, protocol),
             check_alive=lambda: None,
             is_own=lambda: is_own,
+            has_port=lambda: is_own,
             is_elsewhere=lambda: is_elsewhere,
             within_s=within_s or READY_WITHIN_S,
             asks_till_the_end=within_s is not None,
@@ -199,6 +200,14 @@ def test_nothing_is_said_to_another_user_behind_a_socket(tmp_path: Path) -> None
             connection, _ = server.accept()
             with connection:
                 assert connection.recv(5) == begins
+
+
+def test_nothing_is_said_to_another_program_that_has_the_port() -> None:
+    """Another user could take it while the server starts: command lines show which it will be."""
+    heard = []
+    hears = lambda connection: heard.append(connection.recv(5))  # noqa: E731
+    assert wait(hears, is_own=False, headers={"Authorization": "secret"}, within_s=0.3) is None
+    assert heard == []
 
 
 def silent(connection: socket.socket) -> None:

@@ -14,6 +14,10 @@ use crate::order::{Order, Request};
 use crate::target::Target;
 use reflection::Reflection;
 
+/// Of an answer that is shown as JSON, unpacked: more clients of gRPC don't take unless told to
+/// (grpc.io, `GRPC_ARG_MAX_RECEIVE_MESSAGE_LENGTH`).
+const MOST_BYTES: usize = 4 << 20;
+
 /// The method that each of an order's requests calls, as far as it is known.
 #[derive(Debug, Default)]
 pub struct Calls(Vec<Option<MethodDescriptor>>);
@@ -50,7 +54,7 @@ impl Calls {
     /// The answer to the request of a number as JSON, where its kind is known.
     pub fn json(&self, number: usize, body: &[u8]) -> Option<Result<Value, String>> {
         let method = self.0.get(number)?.as_ref()?;
-        Some(messages::read(body).and_then(|messages| proto::json(method, &messages)))
+        Some(messages::read(body, MOST_BYTES).and_then(|messages| proto::json(method, &messages)))
     }
 }
 

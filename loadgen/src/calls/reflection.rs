@@ -13,11 +13,12 @@ use crate::engine::Plan;
 use crate::grpc::proto::{Descriptors, parts};
 use crate::grpc::{messages, status};
 use crate::order::{Load, Loop, Order, Protocol, Request, Trace};
+use crate::shown::beginning;
 use crate::target::Target;
 
 const VERSIONS: [&str; 2] = ["v1", "v1alpha"];
-/// What is longer describes no service.
-const MOST_BYTES: usize = 64 << 20;
+/// What is longer describes no service: of an answer, and of all files.
+const MOST_BYTES: usize = 4 << 20;
 const ROOM: Room = Room { kept_bytes: MOST_BYTES, most_bytes: MOST_BYTES as u64, hashes: false };
 /// Imports of imports of imports lie this deep at most.
 const MOST_QUESTIONS: usize = 50;
@@ -122,13 +123,16 @@ fn files_of(
     answers: impl Fn(Vec<Question>) -> Result<Vec<Answer>, Failed>,
 ) -> Result<FileDescriptorSet, Failed> {
     let mut files: HashMap<String, FileDescriptorProto> = HashMap::new();
+    let mut left = MOST_BYTES;
     let mut questions = vec![Question { symbol: service.into(), ..Question::default() }];
     for _ in 0..MOST_QUESTIONS {
         for answer in answers(questions)? {
             if let Some(Refusal { code, message }) = answer.error {
-                return Err(format!("{code}: {message:.100}").into());
+                return Err(format!("{code}: {}", beginning(&message)).into());
             }
             for bytes in answer.files.unwrap_or_default().files {
+                let too_long = || format!("it says more than {MOST_BYTES} bytes");
+                left = left.checked_sub(bytes.len()).ok_or_else(too_long)?;
                 let file = FileDescriptorProto::decode(&bytes[..]);
                 let file = file.map_err(|error| format!("it describes no file: {error}"))?;
                 files.insert(file.name().to_owned(), file);
@@ -169,7 +173,7 @@ fn answers(
         Answer::decode(&message[..]).map_err(|error| format!("it says what is no answer: {error}"))
     };
     let answers: Result<Vec<Answer>, String> =
-        messages::read(&response.body)?.iter().map(decode).collect();
+        messages::read(&response.body, MOST_BYTES)?.iter().map(decode).collect();
     Ok(answers?)
 }
 

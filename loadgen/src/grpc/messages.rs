@@ -9,8 +9,6 @@ use flate2::write::GzEncoder;
 /// A byte that says whether the message is compressed, and its length.
 const PREFIX_BYTES: usize = 5;
 const COMPRESSED: u8 = 1;
-/// More isn't unpacked: a small message may be made of very many bytes.
-const MOST_BYTES: u64 = 64 << 20;
 
 /// Counts messages of one body, which may come in any pieces.
 #[derive(Debug, Default)]
@@ -83,33 +81,36 @@ fn packed(message: &[u8]) -> Option<Vec<u8>> {
     encoder.finish().ok()
 }
 
-/// The messages of a body, unpacked; an error says why they can't be read.
-pub fn read(mut body: &[u8]) -> Result<Vec<Vec<u8>>, String> {
+/// The messages of a body, unpacked; an error says why they can't be read. More than `most_bytes` in
+/// all isn't unpacked: a small message may be made of very many bytes.
+pub fn read(mut body: &[u8], most_bytes: usize) -> Result<Vec<Vec<u8>>, String> {
     let mut messages = Vec::new();
+    let mut left = most_bytes;
     while !body.is_empty() {
         let cut = || "ends in the middle of a message".to_owned();
         let ([flag, length @ ..], rest) =
             body.split_first_chunk::<PREFIX_BYTES>().ok_or_else(cut)?;
         let length = u32::from_be_bytes(*length) as usize;
         let (message, rest) = rest.split_at_checked(length).ok_or_else(cut)?;
-        messages.push(match flag & COMPRESSED {
+        let message = match flag & COMPRESSED {
             0 => message.to_vec(),
-            _ => unpacked(message, MOST_BYTES)?,
-        });
+            _ => unpacked(message, left)?,
+        };
+        let too_long = || format!("has messages of more than {most_bytes} bytes, unpacked");
+        left = left.checked_sub(message.len()).ok_or_else(too_long)?;
+        messages.push(message);
         body = rest;
     }
     Ok(messages)
 }
 
-fn unpacked(packed: &[u8], most_bytes: u64) -> Result<Vec<u8>, String> {
+/// A message, or so much of it that it shows to be longer.
+fn unpacked(packed: &[u8], most_bytes: usize) -> Result<Vec<u8>, String> {
     let mut message = Vec::new();
     let decoder = GzDecoder::new(packed);
-    let read = decoder.take(most_bytes + 1).read_to_end(&mut message);
+    let read = decoder.take(most_bytes as u64 + 1).read_to_end(&mut message);
     read.map_err(|error| format!("has a compressed message that is no gzip: {error}"))?;
-    match message.len() as u64 > most_bytes {
-        true => Err(format!("has a message of more than {most_bytes} bytes, unpacked")),
-        false => Ok(message),
-    }
+    Ok(message)
 }
 
 #[cfg(test)]
@@ -145,7 +146,7 @@ mod tests {
             let mut body = Vec::new();
             put(b"hello", gzip, &mut body);
             put(b"", gzip, &mut body);
-            assert_eq!(read(&body), Ok(vec![b"hello".to_vec(), Vec::new()]));
+            assert_eq!(read(&body, 5), Ok(vec![b"hello".to_vec(), Vec::new()]));
             let mut messages = Messages::default();
             assert_eq!(messages.feed(&body), 2);
             assert_eq!((messages.are_compressed(), messages.are_odd()), (gzip, false));
@@ -153,14 +154,17 @@ mod tests {
             assert!(!messages.are_whole());
         }
         let bomb = packed(&[0; 1000]).expect("packed");
-        assert_eq!(unpacked(&bomb, 1000), Ok(vec![0; 1000]));
-        assert!(unpacked(&bomb, 999).is_err());
+        let mut body = [&[1][..], &(bomb.len() as u32).to_be_bytes(), &bomb].concat();
+        assert_eq!(read(&body, 1000), Ok(vec![vec![0; 1000]]));
+        assert!(read(&body, 999).is_err());
+        put(b"x", false, &mut body);
+        assert!(read(&body, 1000).is_err());
         for (body, why) in [
             (&b"\0\0\0\0\x02x"[..], "middle"),
             (b"\0\0", "middle"),
             (b"\x01\0\0\0\x01x", "no gzip"),
         ] {
-            assert!(read(body).expect_err(why).contains(why), "{why}");
+            assert!(read(body, 99).expect_err(why).contains(why), "{why}");
         }
     }
 }

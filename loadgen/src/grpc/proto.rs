@@ -4,10 +4,18 @@
 use std::collections::HashMap;
 
 use prost::Message;
-use prost_reflect::{DescriptorPool, DynamicMessage, MessageDescriptor, MethodDescriptor};
+use prost_reflect::prost_types::Any;
+use prost_reflect::{
+    DescriptorPool, DynamicMessage, MessageDescriptor, MethodDescriptor, ReflectMessage,
+    Value as Field,
+};
 use protox::Compiler;
 use protox::file::{ChainFileResolver, File, FileResolver, GoogleFileResolver};
 use serde_json::Value;
+
+/// The message that holds one of any kind, and how deep these may lie in each other to be shown.
+const ANY: &str = "google.protobuf.Any";
+const MOST_ANYS: usize = 10;
 
 /// The texts of `.proto` files, by the names that imports have.
 pub type Sources = HashMap<String, String>;
@@ -118,6 +126,7 @@ pub fn json(method: &MethodDescriptor, messages: &[Vec<u8>]) -> Result<Value, St
         let wrong = format!("has a message that is no {}", output.full_name());
         let message = DynamicMessage::decode(output, &message[..])
             .map_err(|error| format!("{wrong}: {error}"))?;
+        check_anys(&message, MOST_ANYS)?;
         serde_json::to_value(&message).map_err(|error| format!("{wrong}: {error}"))
     };
     let mut all = messages.iter().map(read).collect::<Result<Vec<Value>, String>>()?;
@@ -125,6 +134,32 @@ pub fn json(method: &MethodDescriptor, messages: &[Vec<u8>]) -> Result<Value, St
         1 if !method.is_server_streaming() => all.remove(0),
         _ => Value::Array(all),
     })
+}
+
+/// Refuses messages of any kind that lie within each other more than so deep: each is copied out of
+/// the one around it, and the decoder's own limit of depth begins anew in it.
+fn check_anys(message: &DynamicMessage, left: usize) -> Result<(), String> {
+    if message.descriptor().full_name() != ANY {
+        return message.fields().try_for_each(|(_, value)| check_anys_of(value, left));
+    }
+    let any: Any = message.transcode_to().map_err(|error| format!("{ANY}: {error}"))?;
+    let name = any.type_url.rsplit('/').next().unwrap_or_default();
+    let Some(kind) = message.descriptor().parent_pool().get_message_by_name(name) else {
+        return Ok(()); // which is said where it is shown
+    };
+    let left = left.checked_sub(1);
+    let left = left.ok_or_else(|| format!("has more than {MOST_ANYS} {ANY} in each other"))?;
+    let inner = DynamicMessage::decode(kind, &any.value[..]);
+    check_anys(&inner.map_err(|error| format!("{ANY}: {error}"))?, left)
+}
+
+fn check_anys_of(value: &Field, left: usize) -> Result<(), String> {
+    match value {
+        Field::Message(inner) => check_anys(inner, left),
+        Field::List(values) => values.iter().try_for_each(|value| check_anys_of(value, left)),
+        Field::Map(values) => values.values().try_for_each(|value| check_anys_of(value, left)),
+        _ => Ok(()),
+    }
 }
 
 #[cfg(test)]
@@ -214,6 +249,28 @@ mod tests {
         for name in ["/etc/passwd", "etc/passwd", "Cargo.toml"] {
             assert!(import(name).expect_err(name).starts_with("x.proto:2:"), "{name}");
         }
+    }
+
+    #[test]
+    fn messages_of_any_kind_lie_in_each_other_only_so_deep() {
+        let text = r#"
+            syntax = "proto3";
+            import "google/protobuf/any.proto";
+            message Empty {}
+            service Box { rpc Open(Empty) returns (google.protobuf.Any); }
+        "#;
+        let set = compile("x.proto", [("x.proto".to_owned(), text.to_owned())].into());
+        let known = Descriptors::decode(&set.expect("compiles")).expect("descriptors");
+        let open = known.method("/Box/Open").expect("a method");
+        let nested = |depth: usize| {
+            (0..depth).fold(Any { type_url: "x/Empty".into(), value: vec![] }, |inner, _| Any {
+                type_url: format!("x/{ANY}"),
+                value: inner.encode_to_vec(),
+            })
+        };
+        assert!(json(&open, &[nested(MOST_ANYS - 1).encode_to_vec()]).is_ok());
+        let refused = json(&open, &[nested(4_000).encode_to_vec()]).expect_err("too deep");
+        assert!(refused.contains("in each other"), "{refused}");
     }
 
     #[test]

@@ -1,11 +1,11 @@
 //! Failures come with HTTP status 200, and are reported in a field of their own, in the trailers or,
 //! where there is no body, in the head.
 
+use crate::shown::beginning;
+
 pub const OK: u16 = 0;
 /// The server has no such method.
 pub const UNIMPLEMENTED: u16 = 12;
-/// Of the server's message to people.
-const SHOWN_CHARS: usize = 100;
 
 /// By number (grpc.io, "Status codes and their use in gRPC").
 const NAMES: [&str; 17] = [
@@ -104,7 +104,7 @@ impl Rpc {
 }
 
 fn shown(value: &[u8]) -> String {
-    String::from_utf8_lossy(value).chars().take(SHOWN_CHARS).collect()
+    beginning(&String::from_utf8_lossy(value))
 }
 
 #[cfg(test)]

@@ -3,13 +3,12 @@
 use std::fmt;
 
 use super::frame::Fault;
+use crate::shown::beginning;
 
 /// A Close without a code is reported as this one, which may not be sent.
 pub const NO_CODE: u16 = 1005;
 /// The end of what was to be said.
 pub const NORMAL: u16 = 1000;
-/// Of the server's words to people.
-const SHOWN_CHARS: usize = 100;
 
 /// By code (IANA, "WebSocket Close Code Number Registry").
 const NAMES: [(u16, &str); 14] = [
@@ -56,7 +55,7 @@ impl Farewell {
         if !may_be_sent && !payload.is_empty() {
             return Err(Fault::Close);
         }
-        let reason = String::from_utf8_lossy(reason).chars().take(SHOWN_CHARS).collect();
+        let reason = beginning(&String::from_utf8_lossy(reason));
         Ok(Farewell { code, reason })
     }
 }

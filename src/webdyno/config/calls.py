@@ -1,10 +1,11 @@
 """Calls of gRPC: the messages that values make of one, and whether its service has such."""
 
 import json
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from pathlib import Path
 from random import Random
 
+from webdyno.config.columns import keep_columns_secret, secret_columns
 from webdyno.config.reading import PlaceOf
 from webdyno.config.requests import read_rows
 from webdyno.core.errors import UserError
@@ -30,7 +31,8 @@ def filled_calls(
     names = places(written.texts)
     if not written.is_call or not values or not names:
         return [written]
-    columns = [_column(name, values, environment) for name in names]
+    secret = secret_columns((), [written], {})
+    columns = [_column(name, values, environment, secret) for name in names]
     count = max(map(len, columns))
     each = (
         {name: column[number % len(column)] for name, column in zip(names, columns, strict=True)}
@@ -40,13 +42,17 @@ def filled_calls(
 
 
 def _column(
-    name: str, values: Mapping[str, Values], environment: Mapping[str, str]
+    name: str,
+    values: Mapping[str, Values],
+    environment: Mapping[str, str],
+    secret: Collection[str],
 ) -> Sequence[str]:
-    """Return what fills a place, in turn."""
+    """Return what fills a place, in turn; of secret columns it is hidden from here on."""
     source, _, column = name.partition(".")
     its, drawn = values[source], Random(name)
     if its.file is not None:
         rows, _ = read_rows(Path(its.file), f"values.{source}", its.sha256)
+        keep_columns_secret(source, rows, secret)
         return [row[column] for row in rows[:MOST_MESSAGES]]
     if its.rows is not None:
         return [with_secrets(row[column], environment) for row in its.rows[:MOST_MESSAGES]]

@@ -203,7 +203,7 @@ def with_contents(data: dict[str, Any], folder: Path, place: PlaceOf) -> dict[st
 
     Rows may hold passwords, so a run doesn't keep them, but where they lie and what they were.
     """
-    read = {
+    read: dict[str, Callable[[dict[str, Any], Path, str], dict[str, Any]]] = {
         "body_file": _with_body_of_file,
         "json_file": _with_json_of_file,
         "replay_file": _with_replay,

@@ -10,7 +10,8 @@ from contextlib import suppress
 from pathlib import Path
 
 from webdyno.host.control_group import mount_point
-from webdyno.host.server_process import ServerProcess, listening_at, pids_below
+from webdyno.host.listening import Listens, listening_at
+from webdyno.host.server_process import ServerProcess, pids_below
 
 RESOLVER = "127.0.0.11:"
 """Docker's name server listens there, in the network of each container."""
@@ -64,9 +65,11 @@ class ContainedProcess:
         addresses = listening_at(self.network_pid)
         return [address for address in addresses if not address.startswith(RESOLVER)]
 
-    def listens(self, port: int, path: Path | None) -> bool:  # noqa: ARG002 (no container has one)
-        """Whether anybody listens on a port there: nobody else can."""
-        return any(address.endswith(f":{port}") for address in self.listeners())
+    def has(self, place: Listens) -> bool:
+        """Whether anybody listens on the port there: nobody else can."""
+        return any(address.endswith(f":{place.port}") for address in self.listeners())
+
+    listens = has
 
     def poll(self) -> int | None:
         return self._command.poll()

@@ -7,11 +7,9 @@ import select
 import shutil
 import signal
 import subprocess
-import sys
 import time
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
-from ipaddress import ip_address
 from pathlib import Path
 from typing import Literal, NotRequired, TypedDict
 
@@ -21,18 +19,13 @@ from webdyno.core.debug_log import words_without_secrets
 from webdyno.core.errors import OperationError
 from webdyno.host import warden
 from webdyno.host.children import python_file
+from webdyno.host.control_group import trees
+from webdyno.host.listening import Listens, holders, who_listens
 from webdyno.host.users import ServerUser, open_log
 from webdyno.host.workspace import Workspace
 
 logger = logging.getLogger(__name__)
 
-LISTENING_TCP = "0A"
-"""TCP_LISTEN in the column `st` of /proc/net/tcp."""
-IPV4 = 4
-MAPPED = bytes(10) + b"\xff\xff"
-"""Before the four bytes of an IPv4 address, where a socket has both kinds."""
-ACCEPTING_UNIX = 0x10000
-"""__SO_ACCEPTCON in the column `Flags` of /proc/net/unix."""
 WARDEN_START_WITHIN_S = 60.0
 """It takes 0.05 s of CPU time, which is long in coming where many programs want the CPUs."""
 WARDENS_ENVIRONMENT = {
@@ -51,97 +44,6 @@ IN_FRONT_FOR_S = 0.5
 POLL_S = 0.005
 STOP = b"."
 """Asks a warden to stop. If the pipe closes without it, webdyno has died."""
-
-
-def holders(pids: Collection[int], port: int, path: Path | None, near: int) -> list[int] | None:
-    """Return those processes that hold the listening socket; None if we may not look.
-
-    `near`: a process in the same network namespace.
-    """
-    try:
-        listening = set(_unix(near, path) if path else _tcp(near, port))
-        return [pid for pid in pids if listening & _sockets_of(pid)]
-    except OSError:
-        return None
-
-
-def who_listens(port: int) -> list[int]:
-    """Return the processes of this machine that listen on a port: those that we may look into."""
-    listening = set(_tcp("self", port))
-    pids = []
-    for pid in psutil.pids() if listening else []:
-        with suppress(PermissionError):
-            if listening & _sockets_of(pid):
-                pids.append(pid)
-    return pids
-
-
-def addresses(pids: Collection[int]) -> list[str]:
-    """Return the TCP addresses that some processes listen at: `127.0.0.1:8000`."""
-    texts: set[str] = set()
-    for pid in pids:  # psutil would look into our own network namespace for all of them
-        with suppress(OSError):
-            sockets = _sockets_of(pid)
-            texts |= {_written(local) for local, inode in _listening(pid) if inode in sockets}
-    return sorted(texts)
-
-
-def listening_at(pid: int) -> list[str]:
-    """Return the TCP addresses that are listened at in the network of a process."""
-    try:
-        return sorted({_written(local) for local, _ in _listening(pid)})
-    except OSError:
-        return []
-
-
-def _written(local: str) -> str:
-    """The kernel writes addresses as words of four bytes in the machine's order.
-
-    A socket for both kinds, as Java's are, has IPv4 addresses mapped to IPv6 ones.
-    """
-    words, _, port = local.partition(":")
-    swapped = b"".join(
-        int(words[start : start + 8], 16).to_bytes(4, sys.byteorder)
-        for start in range(0, len(words), 8)
-    )
-    host = ip_address(swapped.removeprefix(MAPPED))
-    return f"{host if host.version == IPV4 else f'[{host}]'}:{int(port, 16)}"
-
-
-def _tcp(near: int | str, port: int) -> Iterator[str]:
-    wanted = f":{port:04X}"
-    return (inode for local, inode in _listening(near, wanted) if local.endswith(wanted))
-
-
-def _listening(near: int | str, text: str = "") -> Iterator[tuple[str, str]]:
-    """Yield address and inode of the sockets that listen in a namespace, if a text is in its line.
-
-    There may be very many lines of connections that just wait for their time to be over.
-    """
-    for name in ("tcp", "tcp6"):
-        with suppress(FileNotFoundError):  # a kernel without IPv6
-            for line in Path(f"/proc/{near}/net/{name}").read_text().splitlines()[1:]:
-                if text in line:
-                    _, local, _, state, *rest = line.split()
-                    if state == LISTENING_TCP:
-                        yield local, rest[5]
-
-
-def _unix(near: int, path: Path) -> Iterator[str]:
-    for line in Path(f"/proc/{near}/net/unix").read_text().splitlines()[1:]:
-        _, _, _, flags, _, _, inode, *name = line.split(maxsplit=7)
-        if name == [str(path)] and int(flags, 16) & ACCEPTING_UNIX:
-            yield inode
-
-
-def _sockets_of(pid: int) -> set[str]:
-    """Inodes of a process's open sockets; none when it has ended."""
-    inodes = set()
-    with suppress(FileNotFoundError, ProcessLookupError):
-        for descriptor in Path(f"/proc/{pid}/fd").iterdir():
-            with suppress(FileNotFoundError):
-                inodes.add(str(descriptor.readlink()).removeprefix("socket:[").removesuffix("]"))
-    return inodes
 
 
 class FoundProcess:
@@ -182,9 +84,11 @@ class FoundProcess:
         """None: its end is seen by those who ask it."""
         return None
 
-    def listens(self, port: int, path: Path | None) -> bool:  # noqa: ARG002
+    def has(self, place: Listens) -> bool:  # noqa: ARG002
         """Whoever listens there is what was requested."""
         return True
+
+    listens = has
 
     def ask_to_stop(self) -> None:
         """It isn't ours to stop."""
@@ -266,7 +170,11 @@ class ServerProcess:
             "stop_signal": int(signal.Signals[f"SIG{stop_signal}"]),
             "stop_within_s": stop_within_s,
             "afterwards": list(afterwards),
-            "workspace": {"path": str(workspace.path), "lock": str(workspace.lock_path)},
+            "workspace": {
+                "path": str(workspace.path),
+                "lock": str(workspace.lock_path),
+                "groups": [str(tree) for tree in trees(workspace.name)],
+            },
         }
         with open_log(log, user) as output:
             self._warden = subprocess.Popen(
@@ -331,13 +239,17 @@ class ServerProcess:
         """Processes of the server that live now, orphans included."""
         return pids_below(self._warden.pid)
 
-    def listens(self, port: int, path: Path | None) -> bool:
-        """Whether one of its processes listens on a port, or at a path if there is one.
+    def has(self, place: Listens) -> bool:
+        """Whether one of its processes listens there now."""
+        return holders(self.pids(), place, near=self.pid) != []
+
+    def listens(self, place: Listens) -> bool:
+        """Whether one of its processes listens there, and will.
 
         So that a response isn't somebody else's, nor that of a server which goes into the
         background: it may answer before its first process has ended, at which it is killed.
         """
-        listening = holders(self.pids(), port, path, near=self.pid)
+        listening = holders(self.pids(), place, near=self.pid)
         if listening == []:
             return False
         if self._stays_in_front(listening or []):

@@ -12,7 +12,8 @@ argv, environment (of the server alone: a catalogue has no say in what we run wi
 root), user, uid, gid, groups (null: stay who we are), cpus, groups_to_join (paths of
 `cgroup.procs`), groups_to_remove (folders of those that the server makes itself), stop_signal,
 stop_within_s, afterwards (a command that removes what a daemon has for the server, run once all has
-ended; empty for none), workspace {path, lock} (removed if webdyno is gone).
+ended; empty for none), workspace {path, lock, groups: those of
+its stack} (removed if webdyno is gone).
 Its standard error is the server's log, which it keeps from growing beyond MOST_LOG_BYTES a start.
 Prints the server's process id on one line and, when that process has ended by itself, how many
 others it left running on the next; exits with the server's exit code, 128 + N after signal N.
@@ -298,12 +299,9 @@ class Warden:
         with contextlib.suppress(OSError):  # the next workspace's maker says what stays
             remove_tree(workspace["path"])
         for procs in self.order["groups_to_join"]:
-            group = os.path.dirname(procs)  # noqa: PTH120
-            done_within(KILL_WITHIN_S, remove_group, group)
-            # While it holds the groups of other services, their wardens are to remove it.
-            above = os.path.dirname(group)  # noqa: PTH120
-            done_within(SIBLINGS_WITHIN_S, remove_group, above)
-        for top in self.order["groups_to_remove"]:
+            done_within(KILL_WITHIN_S, remove_group, os.path.dirname(procs))  # noqa: PTH120
+        # While a stack's groups hold those of other services, their wardens are to remove them.
+        for top in [*self.order["groups_to_remove"], *workspace["groups"]]:
             for group, _, _ in os.walk(top, topdown=False):
                 done_within(SIBLINGS_WITHIN_S, remove_group, group)
 

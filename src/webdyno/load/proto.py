@@ -4,6 +4,7 @@ It opens none: who wrote a file must not have it name any file of the caller's a
 """
 
 import json
+import os
 import re
 from collections.abc import Iterator, Sequence
 from functools import lru_cache
@@ -68,11 +69,11 @@ def _sources(file: Path, top: Path, place: str) -> Iterator[tuple[str, Path, str
             known.add(name)
             if len(known) > MOST_FILES:
                 raise UserError(f"{place}: {file}: imports more than {MOST_FILES} files")
-            if (found := _found(name, folders, place)) is not None:
-                texts.append((name, *found))
+            if (read_import := _read_import(name, folders, place)) is not None:
+                texts.append((name, *read_import))
 
 
-def _found(name: str, folders: Sequence[Path], place: str) -> tuple[Path, str] | None:
+def _read_import(name: str, folders: Sequence[Path], place: str) -> tuple[Path, str] | None:
     """Read an import from the first folder that has it; None where none has, as in a comment.
 
     Raise UserError where links lead there, out of the folder perhaps, or others may change it.
@@ -82,7 +83,7 @@ def _found(name: str, folders: Sequence[Path], place: str) -> tuple[Path, str] |
         return None
     for folder in folders:
         path = folder / name
-        if not path.exists(follow_symlinks=False):
+        if not os.path.lexists(path):
             continue
         with reading(f"{place}: {path}"):
             content = read_given(path, MOST_FILE_BYTES, below=folder)

@@ -34,6 +34,7 @@ from webdyno.core.testbed import (
     Noise,
     TestbedSettings,
 )
+from webdyno.host.listening import Listens
 from webdyno.host.machine import exact_timers
 from webdyno.host.netns import open_testbed
 from webdyno.host.server_process import PLAIN_ENVIRONMENT, ServerProcess
@@ -111,7 +112,7 @@ def _wait(process: ServerProcess, address: Address, testbed: Testbed) -> None:
             raise OperationError(f"the null server ended: {process.log.read_text().strip()}")
 
     def is_own() -> bool:
-        return process.listens(address.port, address.socket)
+        return process.listens(Listens(address.port, address.socket, address.host))
 
     if not wait_for_listener(address, check_alive, is_own, testbed.client_socket):
         raise OperationError("the null server has not accepted connections in time")

@@ -6,7 +6,6 @@ fills in.
 
 import json
 import os
-import re
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -15,15 +14,15 @@ from typing import Any, Protocol
 
 from webdyno.config import Catalogue
 from webdyno.config.calls import filled_calls
+from webdyno.config.columns import keep_columns_secret, secret_columns
 from webdyno.config.requests import read_rows
 from webdyno.core.errors import UserError
 from webdyno.core.experiment import Experiment
-from webdyno.core.hiding import keep_secret
 from webdyno.core.load import Load
 from webdyno.core.metrics import CPU_TIME, INSTRUCTIONS
-from webdyno.core.request import SECRET_HEADERS, WrittenRequest, endpoints_of, header, with_headers
+from webdyno.core.request import WrittenRequest, endpoints_of, header, with_headers
 from webdyno.core.service import SERVER_ERROR
-from webdyno.core.session import Row, Values, places
+from webdyno.core.session import Row, Values
 from webdyno.core.setting import SettingValue
 from webdyno.core.stack import Site, Stack
 from webdyno.core.sweep import plan_points
@@ -36,10 +35,6 @@ SWITCHED = 101
 """The status by which a server switches to WebSocket."""
 MOST_CERTIFIED = 20
 """Paths whose responses are written down in each round, of each variant."""
-
-PASSWORDS = re.compile(r"pass|pwd|secret|token|credential|pin$|otp|key", re.IGNORECASE)
-NAMES = re.compile(r"name|user|login|mail|account|phone|id$", re.IGNORECASE)
-"""Columns that identify a user."""
 
 
 @dataclass(frozen=True)
@@ -194,7 +189,7 @@ def planned_users(
         expect = Expectation(written.status, contains=written.contains)
         request = _plan_request(written, written.path, load, expect, environment)
         login.append(replace(request, label=f"login step {number}, {written.label}"))
-    columns = secret_columns(experiment.login, requests, load)
+    columns = secret_columns(experiment.login, requests, load.headers)
     return Users(tuple(login), engine_values(experiment.values, environment, columns))
 
 
@@ -323,34 +318,12 @@ def engine_values(
     return {name: _engine_value(name, its, environment, hidden) for name, its in values.items()}
 
 
-def secret_columns(
-    login: Sequence[WrittenRequest], requests: Sequence[WrittenRequest], load: Load
-) -> set[str]:
-    """Return the columns of files that are hidden, such as `user.password`.
-
-    Those that a login sends, but names of users; elsewhere those that are called a secret, or are
-    sent in a header that holds one.
-    """
-    every = [*login, *requests]
-    tables = [load.headers, *(request.headers for request in every)]
-    headers = [pair for table in tables for pair in table.items()]
-    sent = places(text for name, text in headers if name.lower() in SECRET_HEADERS)
-    of_login = places(text for step in login for text in step.texts)
-    of_all = places(text for request in every for text in request.texts)
-    return {
-        *sent,
-        *(place for place in of_login if not NAMES.search(place.partition(".")[2])),
-        *(place for place in of_all if PASSWORDS.search(place.partition(".")[2])),
-    }
-
-
 def _engine_value(
     name: str, its: Values, environment: Mapping[str, str], hidden: Collection[str]
 ) -> dict[str, Any]:
     if its.file is not None:
         rows, _ = read_rows(Path(its.file), f"values.{name}", its.sha256)
-        secret = [column for column in rows[0] if f"{name}.{column}" in hidden]
-        keep_secret(row[column] for row in rows for column in secret)
+        keep_columns_secret(name, rows, hidden)
         return _table(rows, its.each)
     if its.rows is not None:
         filled = [

@@ -167,7 +167,9 @@ class AwaitedServer:
     check_alive: Callable[[], None]
     """Raises when it has ended."""
     is_own: Callable[[], bool]
-    """Whether our server has the port: somebody else's may have it."""
+    """Whether our server has the port, and stays: somebody else's may have it."""
+    has_port: Callable[[], bool]
+    """Whether it has the port now."""
     is_elsewhere: Callable[[], bool]
     """Whether it listens, and surely at another address than this."""
     client_entry: Sequence[str] = ()
@@ -232,6 +234,8 @@ def _next_response(
     server: AwaitedServer, request: FirstRequest, conversation: Conversation, given_up_at: float
 ) -> FirstResponse | None:
     """Ask once, and once more where the response didn't end; None without one of our server's."""
+    if not server.has_port():  # nobody else gets what the request says, secrets perhaps
+        return None
     left_s = given_up_at - time.monotonic()
     asks_for_s = min(RESPONSE_WITHIN_S, left_s) if left_s > 0 else ONCE_MORE_WITHIN_S
     response = _ask(conversation, server.address, request, asks_for_s)

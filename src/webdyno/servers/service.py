@@ -13,7 +13,8 @@ from webdyno.core.files import write_whole
 from webdyno.core.format import duration, indent
 from webdyno.core.service import READY_WITHIN_S
 from webdyno.host.contained import ContainedProcess
-from webdyno.host.server_process import FoundProcess, ServerProcess, addresses
+from webdyno.host.listening import Listens, addresses
+from webdyno.host.server_process import FoundProcess, ServerProcess
 from webdyno.host.this_machine import Testbed
 from webdyno.host.users import name_of
 from webdyno.host.workspace import Workspace
@@ -232,8 +233,16 @@ class RunningService:
 
     def listens(self) -> bool:
         """Whether what accepts connections at its address is one of its own processes."""
-        address = self.address
-        return self.process is not None and self.process.listens(address.port, address.socket)
+        return self.process is not None and self.process.listens(self._place)
+
+    def has_its_port(self) -> bool:
+        """Whether that is so now; a server that goes into the background may have it as well."""
+        return self.process is not None and self.process.has(self._place)
+
+    @property
+    def _place(self) -> Listens:
+        host = None if self.is_container else self.address.host
+        return Listens(self.address.port, self.address.socket, host)
 
     def check_alive(self, why: str = "") -> None:
         """Raise StackDied, with `why` in its message, when the process has ended."""

@@ -209,7 +209,7 @@ class Repository:
     def blob_of(self, revision: Revision, path: Path) -> str | None:
         """Return the id of a file's content, as `file_of`; None also for what is no file there."""
         head, _ = self._object(revision, path, "--batch-check")
-        return found[1] if (found := BLOB.fullmatch(head)) else None
+        return blob[1] if (blob := BLOB.fullmatch(head)) else None
 
     def _object(self, revision: Revision, path: Path, how: str) -> tuple[str, str]:
         words = ["cat-file", "--follow-symlinks", how]

@@ -16,7 +16,7 @@ from webdyno.core.service import Need
 from webdyno.systems.containers import image
 from webdyno.systems.containers.engine import Container, Image
 from webdyno.systems.containers.image import asked_port
-from webdyno.systems.containers.podman import full_name, podman, short_names
+from webdyno.systems.containers.podman import full_name, podman, registries_alone, short_names
 from webdyno.systems.target import OwnKeys, TargetSpec
 
 
@@ -117,6 +117,25 @@ def test_nothing_is_installed_or_tried_unless_agreed(monkeypatch: pytest.MonkeyP
 )
 def test_names_without_a_registry_are_dockers(name: str, full: str) -> None:
     assert full_name(name) == full
+
+
+def test_a_revisions_build_takes_images_of_registries_alone(tmp_path: Path) -> None:
+    """Others are files of this machine, which Podman reads as root."""
+    accept, reject = [{"type": "insecureAcceptAnything"}], [{"type": "reject"}]
+    every = {"docker": {"": accept}, "containers-storage": {"": accept}}
+    assert registries_alone([tmp_path / "none"]) == {"default": reject, "transports": every}
+    (policy := tmp_path / "policy.json").write_text(
+        '{"default": [{"type": "signedBy"}], "transports": '
+        '{"docker": {"ghcr.io": [{"type": "reject"}]}, "tarball": {"": []}}}'
+    )
+    signed = [{"type": "signedBy"}]
+    assert registries_alone([policy])["transports"] == {
+        "docker": {"": signed, "ghcr.io": reject},
+        "containers-storage": {"": signed},
+    }
+    policy.write_text("{")
+    with pytest.raises(OperationError, match=r"policy.json: is no JSON"):
+        registries_alone([policy])
 
 
 def test_short_names_of_a_dockerfile_mean_dockers_unless_said(

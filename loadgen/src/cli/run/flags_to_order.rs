@@ -10,7 +10,6 @@ use serde_json::{Value, json};
 use super::args::{Args, GoodputLimit};
 use super::replay::{self, Replay};
 use crate::given;
-use crate::grpc::proto;
 use crate::order::{
     Arrivals, Goodput, IpVersion, KeepAlive, Load, Loop, Order, Process, Protocol, Request, SCHEMA,
     SlowReaders, Stage, Think, Unit,
@@ -224,8 +223,9 @@ fn call_json(args: &Args, message: Option<&[u8]>) -> Result<Option<Value>, Strin
 }
 
 fn descriptors(args: &Args) -> Result<Option<String>, String> {
-    let set = args.requests.proto.as_deref().map(proto::compile).transpose()?;
-    Ok(set.map(|bytes| BASE64_STANDARD.encode(bytes)))
+    let Some(file) = &args.requests.protoset else { return Ok(None) };
+    let set = given::read(file).map_err(|error| format!("--protoset {}: {error}", file.display()));
+    Ok(Some(BASE64_STANDARD.encode(set?)))
 }
 
 fn body(flag: &str, text: &str) -> Result<Vec<u8>, String> {

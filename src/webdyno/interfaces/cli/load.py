@@ -4,8 +4,11 @@ import logging
 import re
 import signal
 import subprocess
+import tempfile
+from base64 import b64decode
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, fields
+from contextlib import contextmanager
+from dataclasses import dataclass, fields, replace
 from pathlib import Path
 from typing import Annotated
 
@@ -237,14 +240,29 @@ def load(
     if flags.traffic is not None and flags.traffic.suffix not in LINES:
         raise UserError(f"--traffic {flags.traffic}: load takes lines of JSON, a .jsonl file")
     words = [
-        *flags.words(),
+        *replace(flags, proto=None).words(),
         *limits,
         *(f"--stop-if={_limit('--stop-if', text)}" for text in stop_if),
         *_format_flags(format_, output),
         *(["--quiet"] if quiet else []),
         *urls,
     ]
-    return _run([str(find_loadgen()), "run", *words])
+    with _protoset(flags.proto) as services:
+        return _run([str(find_loadgen()), "run", *services, *words])
+
+
+@contextmanager
+def _protoset(proto: Path | None) -> Iterator[list[str]]:
+    """Name a file to the load generator that has what a `.proto` file and its imports say."""
+    if proto is None:
+        yield []
+        return
+    from webdyno.load.proto import compiled
+
+    with tempfile.NamedTemporaryFile(suffix=".protoset") as file:
+        file.write(b64decode(compiled(proto, Path.cwd(), "--proto")))
+        file.flush()
+        yield [f"--protoset={file.name}"]
 
 
 def _limit(flag: str, text: str) -> str:

@@ -135,6 +135,10 @@ class Engine(ABC):
         """Return variables for a build, next to those of who calls."""
         return {}
 
+    def revision_options(self, folder: Path) -> list[str]:  # noqa: ARG002 (files for them)
+        """Return options by which a revision's build takes no files of this machine for images."""
+        return []
+
     def inspect(self, name: str) -> Image | None:
         """Return an image that it has; None where it hasn't."""
         done = run([*self.words(), "image", "inspect", "--", name])
@@ -155,6 +159,7 @@ class Engine(ABC):
             code = testbed.run(
                 [
                     *(*self.build_words(), "--file", str(build.file), "--iidfile", str(made)),
+                    *(self.revision_options(workspace.path) if build.is_revision else []),
                     *(*build.options, *self._proxies_of(build), str(build.context)),
                 ],
                 cwd=build.context,

@@ -16,10 +16,12 @@ import tempfile
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 from webdyno.core.errors import OperationError
 from webdyno.core.format import indent
 from webdyno.core.service import Need
+from webdyno.core.tables import as_table
 from webdyno.host.children import python_file
 from webdyno.host.control_group import forget_groups
 from webdyno.systems.containers import container_names
@@ -55,6 +57,11 @@ REGISTRIES = (
 """containers-registries.conf(5): the first of the first two is heeded, and all others."""
 SAYS_REGISTRIES = re.compile(r"^\s*(?:unqualified-search-registries|\[registries\.)", re.MULTILINE)
 OWN_REGISTRIES = "CONTAINERS_REGISTRIES_CONF"
+POLICY = "policy.json"
+POLICIES = (Path.home() / ".config/containers" / POLICY, CONTAINERS / POLICY)
+"""containers-policy.json(5): the first is heeded."""
+OF_REGISTRIES = ("docker", "containers-storage")
+"""Where images of registries are: there, and here once they were fetched."""
 TRIAL = f"trial-{os.getpid()}"
 """Names the control groups of a container that never runs."""
 NOT_FOUND = 127
@@ -119,6 +126,10 @@ class Podman(Engine):
 
     def build_variables(self, folder: Path) -> Mapping[str, str]:
         return short_names(folder)
+
+    def revision_options(self, folder: Path) -> list[str]:
+        (file := folder / POLICY).write_text(json.dumps(registries_alone()))
+        return ["--signature-policy", str(file)]
 
     def start_files(
         self, written: str, containers: Sequence[Container], *, inside: bool
@@ -224,6 +235,23 @@ def short_names(folder: Path, configurations: Sequence[Path] = REGISTRIES) -> di
     setting = f'unqualified-search-registries = ["{DOCKER_HUB}"]'
     file.write_text("\n".join([setting, *main[:1]]))
     return {OWN_REGISTRIES: str(file)}
+
+
+def registries_alone(policies: Sequence[Path] = POLICIES) -> dict[str, Any]:
+    """Return this machine's policy for images of registries, which takes none of anywhere else.
+
+    An image's name may say where it lies, in a Dockerfile too: `tarball:/root/backup.tar`
+    (containers-transports(5), containers-policy.json(5)).
+    """
+    file = next(filter(Path.is_file, policies), None)
+    try:
+        policy = as_table(json.loads(file.read_text()) if file else None)
+    except ValueError as error:
+        raise OperationError(f"{file}: is no JSON, and Podman reads it: {error}") from None
+    usual = policy.get("default", [{"type": "insecureAcceptAnything"}])
+    known = as_table(policy.get("transports"))
+    taken = {name: {"": usual} | as_table(known.get(name)) for name in OF_REGISTRIES}
+    return {"default": [{"type": "reject"}], "transports": taken}
 
 
 def podman(provide: Provide, notify: Notify) -> Podman:

@@ -48,7 +48,7 @@ Examples:
   loadgen run -4 --bearer a-token --compressed http://localhost:8080/
   loadgen run --events sse --goodput 'ttft<500ms' -d 60s -X POST -D @prompt.json http://127.0.0.1:8000/chat
   loadgen run -c 100 -r 5000 --message hello ws://127.0.0.1:8080/   WebSocket: echoes
-  loadgen run --streams 8 --proto greeter.proto --message '{\"name\": \"x\"}' grpc://127.0.0.1:50051/helloworld.Greeter/SayHello
+  loadgen run --streams 8 --protoset greeter.protoset --message '{\"name\": \"x\"}' grpc://127.0.0.1:50051/helloworld.Greeter/SayHello
   loadgen run --once -u me:secret http://127.0.0.1:8080/       one request and its response, whole
 
 Exit codes:
@@ -142,9 +142,13 @@ impl Args {
         if self.tls.streams.is_some() && !self.tls.http2 && !self.urls.iter().any(is_call) {
             return Err("--streams are those of an HTTP/2 connection: give --http2".into());
         }
-        if self.requests.proto.is_some() && !self.urls.is_empty() && !self.urls.iter().any(is_call)
+        if self.requests.protoset.is_some()
+            && !self.urls.is_empty()
+            && !self.urls.iter().any(is_call)
         {
-            return Err("--proto is about calls of gRPC, to grpc:// or grpcs://".into());
+            return Err(
+                "--proto and --protoset are about calls of gRPC, to grpc:// or grpcs://".into()
+            );
         }
         if self.requests.data.is_some() && self.urls.iter().any(is_message) {
             return Err("--data is the body of a request; over WebSocket give --message".into());

@@ -33,10 +33,10 @@ pub struct RequestFlags {
     /// [default: none; gRPC: {}]
     #[arg(long, value_name = "TEXT", conflicts_with_all = ["data", "method", "replay"])]
     pub message: Option<String>,
-    /// gRPC: the .proto file that has the service; what it imports is looked for next to it and in the
-    /// folders around [default: the server is asked, by reflection]
+    /// gRPC: a FileDescriptorSet that has the service, as protoc -o writes it [default: the server is
+    /// asked, by reflection]
     #[arg(long, value_name = "FILE")]
-    pub proto: Option<PathBuf>,
+    pub protoset: Option<PathBuf>,
     /// WebSocket: the message is binary [default: it is text]
     #[arg(long, requires = "message")]
     pub binary: bool,

@@ -1,0 +1,134 @@
+"""Where processes listen, as everybody may read of the kernel, and which of them has a socket."""
+
+import sys
+from collections.abc import Collection, Iterator
+from contextlib import suppress
+from ipaddress import IPv4Address, IPv6Address, ip_address
+from pathlib import Path
+from typing import NamedTuple
+
+import psutil
+
+LISTENING_TCP = "0A"
+"""TCP_LISTEN in the column `st` of /proc/net/tcp."""
+IPV4 = 4
+MAPPED = bytes(10) + b"\xff\xff"
+"""Before the four bytes of an IPv4 address, where a socket has both kinds."""
+ACCEPTING_UNIX = 0x10000
+"""__SO_ACCEPTCON in the column `Flags` of /proc/net/unix."""
+
+
+class Listens(NamedTuple):
+    """Where a server listens."""
+
+    port: int
+    path: Path | None
+    """Of a Unix socket, if it is one."""
+    host: str | None
+    """The address at which it is asked; None where that is anyone's in a network of its own."""
+
+
+def holders(pids: Collection[int], place: Listens, near: int) -> list[int] | None:
+    """Return those processes that hold the listening socket; None if we may not look.
+
+    `near`: a process in the same network namespace. None of them does, if somebody else listens
+    there as well: his address may be the more exact one, which gets the connections.
+    """
+    try:
+        listening = set(_unix(near, place.path) if place.path else _tcp(near, place))
+        held = {pid: listening & _sockets_of(pid) for pid in pids}
+    except OSError:
+        return None
+    if place.host is not None and listening - set().union(*held.values()):
+        return []
+    return [pid for pid, sockets in held.items() if sockets]
+
+
+def who_listens(port: int) -> list[int]:
+    """Return the processes of this machine that listen on a port: those that we may look into."""
+    listening = set(_tcp("self", Listens(port, None, None)))
+    pids = []
+    for pid in psutil.pids() if listening else []:
+        with suppress(PermissionError):
+            if listening & _sockets_of(pid):
+                pids.append(pid)
+    return pids
+
+
+def addresses(pids: Collection[int]) -> list[str]:
+    """Return the TCP addresses that some processes listen at: `127.0.0.1:8000`."""
+    texts: set[str] = set()
+    for pid in pids:  # psutil would look into our own network namespace for all of them
+        with suppress(OSError):
+            sockets = _sockets_of(pid)
+            texts |= {_written(local) for local, inode in _listening(pid) if inode in sockets}
+    return sorted(texts)
+
+
+def listening_at(pid: int) -> list[str]:
+    """Return the TCP addresses that are listened at in the network of a process."""
+    try:
+        return sorted({_written(local) for local, _ in _listening(pid)})
+    except OSError:
+        return []
+
+
+def _written(local: str) -> str:
+    host, port = _host(local), int(local.partition(":")[2], 16)
+    return f"{host if host.version == IPV4 else f'[{host}]'}:{port}"
+
+
+def _host(local: str) -> IPv4Address | IPv6Address:
+    """The kernel writes addresses as words of four bytes in the machine's order.
+
+    A socket for both kinds, as Java's are, has IPv4 addresses mapped to IPv6 ones.
+    """
+    words = local.partition(":")[0]
+    swapped = b"".join(
+        int(words[start : start + 8], 16).to_bytes(4, sys.byteorder)
+        for start in range(0, len(words), 8)
+    )
+    return ip_address(swapped.removeprefix(MAPPED))
+
+
+def _tcp(near: int | str, place: Listens) -> Iterator[str]:
+    wanted = f":{place.port:04X}"
+    for local, inode in _listening(near, wanted):
+        is_asked = (
+            place.host is None
+            or _host(local).is_unspecified
+            or (_host(local) == ip_address(place.host))
+        )
+        if local.endswith(wanted) and is_asked:
+            yield inode
+
+
+def _listening(near: int | str, text: str = "") -> Iterator[tuple[str, str]]:
+    """Yield address and inode of the sockets that listen in a namespace, if a text is in its line.
+
+    There may be very many lines of connections that just wait for their time to be over.
+    """
+    for name in ("tcp", "tcp6"):
+        with suppress(FileNotFoundError):  # a kernel without IPv6
+            for line in Path(f"/proc/{near}/net/{name}").read_text().splitlines()[1:]:
+                if text in line:
+                    _, local, _, state, *rest = line.split()
+                    if state == LISTENING_TCP:
+                        yield local, rest[5]
+
+
+def _unix(near: int, path: Path) -> Iterator[str]:
+    for line in Path(f"/proc/{near}/net/unix").read_text().splitlines()[1:]:
+        _, _, _, flags, _, _, inode, *name = line.split(maxsplit=7)
+        if name == [str(path)] and int(flags, 16) & ACCEPTING_UNIX:
+            yield inode
+
+
+def _sockets_of(pid: int) -> set[str]:
+    """Inodes of a process's open sockets; none when it has ended."""
+    inodes = set()
+    with suppress(FileNotFoundError, ProcessLookupError):
+        for descriptor in Path(f"/proc/{pid}/fd").iterdir():
+            with suppress(FileNotFoundError):
+                inodes.add(str(descriptor.readlink()).removeprefix("socket:[").removesuffix("]"))
+    return inodes
