@@ -1,5 +1,6 @@
 """Files are written whole or not at all, and what can't be is reported in one way."""
 
+import os
 from pathlib import Path
 
 import pytest
@@ -38,6 +39,17 @@ def test_what_can_not_be_read_is_named_after_its_place(tmp_path: Path) -> None:
     ):
         with pytest.raises(UserError, match=said):
             read_named(tmp_path / name, 4, "a.toml:3")
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="needs root, to give links away")
+def test_a_link_of_another_user_leads_to_no_file(tmp_path: Path) -> None:
+    """It may lead to a file of the caller's by the time that it is read."""
+    (tmp_path / "key").write_text("mine")
+    (link := tmp_path / "payload").symlink_to("key")
+    assert read_named(link, 9) == b"mine"
+    os.chown(link, 4321, 4321, follow_symlinks=False)
+    with pytest.raises(UserError, match=r"a.toml:3: .*payload: .*a link of user 4321's to key"):
+        read_named(link, 9, "a.toml:3")
 
 
 def test_whose_a_file_is_that_is_not_there_nobody_knows(tmp_path: Path) -> None:

@@ -197,7 +197,7 @@ def test_who_owns_a_folder_leads_root_nowhere(
     for place in (theirs, tmp_path / "theirs/../theirs"):
         with pytest.raises(OperationError, match=r"a link of user 12345's to .*victim is on the"):
             write_whole(place / "new", "x")
-        with pytest.raises(OperationError, match="is on the way; name that folder"):
+        with pytest.raises(OperationError, match="is on the way; name that place itself"):
             open_log(place / "web.log", server_user())
         with pytest.raises(OperationError, match="12345"):
             append_text(place / "file", "x")

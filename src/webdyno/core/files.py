@@ -131,19 +131,19 @@ def named_folder(path: Path) -> tuple[Path, int]:
 def _opened_folder(place: Path) -> int:
     if os.geteuid() != 0:
         return os.open(place, FOLDER)
-
-    def refuse_links(part: int, _: Path) -> None:
-        status = os.fstat(part)
-        if stat.S_ISLNK(status.st_mode) and status.st_uid not in trusted_users():
-            goal = os.readlink("", dir_fd=part)
-            said = f"a link of user {status.st_uid}'s to {goal} is on the way; name that folder"
-            raise NotADirectoryError(errno.ENOTDIR, said)
-
-    end = followed(place, refuse_links)
+    end = followed(place, _refuse_others_link)
     try:
         return os.open(".", FOLDER, dir_fd=end)
     finally:
         os.close(end)
+
+
+def _refuse_others_link(part: int, _: Path) -> None:
+    status = os.fstat(part)
+    if stat.S_ISLNK(status.st_mode) and status.st_uid not in trusted_users():
+        goal = os.readlink("", dir_fd=part)
+        said = f"a link of user {status.st_uid}'s to {goal} is on the way; name that place itself"
+        raise NotADirectoryError(errno.ENOTDIR, said)
 
 
 def write_whole(
@@ -295,11 +295,20 @@ def _irregular(named: object) -> UserError:
 def read_named(file: Path, most_bytes: int, place: str = "") -> bytes:
     """Read a file that the user names, at a place that messages begin with.
 
-    Raise UserError where it can't be read, is no regular file or larger than `most_bytes`.
+    Raise UserError where it can't be read, is no regular file or larger than `most_bytes`, and
+    where a link of another user's leads there, to a file of the caller's perhaps.
     """
     named = f"{place}: {file}" if place else str(file)
     with reading(named):
-        return read_given(file, most_bytes, follow=True, named=named)
+        try:
+            end = followed(file, _refuse_others_link)
+        except ValueError as error:  # a NUL in the path
+            raise unreadable(named, error) from None
+        try:
+            there = Path(f"/proc/self/fd/{end}")
+            return read_given(there, most_bytes, follow=True, named=named)
+        finally:
+            os.close(end)
 
 
 def read_own(file: Path, most_bytes: int) -> tuple[bytes, Path | None]:

@@ -154,8 +154,8 @@ Prose = Annotated[str, Wording()]
 """A text for people. Nothing is decided by it: what it says, codes and figures next to it say."""
 
 
-ACCOUNT = re.compile(r"(?<=//)[^/\s]*@")
-"""In an address, of a proxy or a registry."""
+ACCOUNT = re.compile(r"(?:(?<=//)|^)[^/\s]*@")
+"""In an address, of a proxy or a registry; that of a proxy needn't say how it is spoken to."""
 SECRET = re.compile(r"\$\{env:([A-Za-z_][A-Za-z0-9_]*)\}")
 """A place that a variable of the environment fills."""
 

@@ -218,6 +218,14 @@ class Repository:
         head, _, content = said.partition("\n")
         return head, content
 
+    def tracks(self, folder: Path) -> bool:
+        """Whether a folder has files of the repository's in the working tree or its index."""
+        top, place = self.top.resolve(), folder.resolve()
+        if not place.is_relative_to(top):
+            return False
+        where = ":/" if place == top else f":(literal,top){place.relative_to(top)}"
+        return bool(self._text_of("ls-files", "--", where))
+
     def branches(self) -> list[str]:
         return self._git("for-each-ref", "--format=%(refname:short)", "refs/heads").stdout.split()
 

@@ -116,3 +116,17 @@ def test_what_is_no_range_is_refused(home: Path, commits: list[str], between: st
     assert commits
     with pytest.raises(UserError, match=r"--bisect"):
         found(home, worse_from(commits, 1), between)
+
+
+def test_a_folder_with_files_of_the_repository_holds_no_measurements(home: Path) -> None:
+    """A commit could bring a run of its own there."""
+    repository = Repository.around(home, "--bisect")
+    (home / "runs").mkdir(exist_ok=True)
+    assert repository.tracks(home)
+    assert not repository.tracks(home / "runs")
+    assert not repository.tracks(home.parent / "elsewhere")
+    (home / "runs/run.json").touch()
+    assert not repository.tracks(home / "runs")
+    git(home, "add", "runs/run.json")
+    assert repository.tracks(home / "runs")
+    git(home, "rm", "-q", "-f", "runs/run.json")

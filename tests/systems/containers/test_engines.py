@@ -131,12 +131,13 @@ def test_a_build_has_the_values_of_its_arguments_in_its_environment(client: Path
 
 
 @pytest.mark.parametrize("is_revision", [False, True])
+@pytest.mark.parametrize("scheme", ["http://", ""])
 def test_a_revision_s_build_gets_no_account_at_proxies(
-    client: Path, monkeypatch: pytest.MonkeyPatch, *, is_revision: bool
+    client: Path, monkeypatch: pytest.MonkeyPatch, *, is_revision: bool, scheme: str
 ) -> None:
     for name in ("HTTP_PROXY", "http_proxy", "https_proxy", "ALL_PROXY", "FTP_PROXY", "no_proxy"):
         monkeypatch.delenv(name, raising=False)
-    monkeypatch.setenv("HTTPS_PROXY", "http://me:pa55@proxy:3128")
+    monkeypatch.setenv("HTTPS_PROXY", f"{scheme}me:pa55@proxy:3128")
     monkeypatch.setenv("NO_PROXY", "localhost")
     (client / "docker").write_text('#!/bin/sh\necho "$*" >seen; exit 1\n')
     (client / "docker").chmod(0o755)
@@ -147,7 +148,7 @@ def test_a_revision_s_build_gets_no_account_at_proxies(
         with pytest.raises(OperationError, match="building web failed with exit code 1"):
             engine.build("web", build, lambda _: None)
         words = (client / "seen").read_text().split()
-        given = {*options, "--build-arg=HTTPS_PROXY=http://proxy:3128"}
+        given = {*options, f"--build-arg=HTTPS_PROXY={scheme}proxy:3128"}
         assert (given <= {*words}) is is_revision
         assert "pa55" not in " ".join(words)
     assert Podman.without_proxies == ("--http-proxy=false",)

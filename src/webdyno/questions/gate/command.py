@@ -180,12 +180,18 @@ def _bisect(
     if (asked.base, asked.head) != (ORIGIN, WORKING_TREE):
         raise UserError(f"{FLAG} {between}: names both ends; omit --base and --head")
     below = output or folder_under_runs("bisect", datetime.now().astimezone())
+    repository = Repository.around(Path.cwd(), FLAG)
+    if repository.tracks(below):
+        raise UserError(
+            f"-o {below}: what a commit brings there would be taken for measurements; name a "
+            "folder without files of the repository"
+        )
 
     def ask(good: str, head: str) -> "GateJudgement":
         one = replace(asked, base=good, head=head)
         return measured_gate(one, catalogue, below / head[:10], caller)
 
-    bisection = bisect(between, Repository.around(Path.cwd(), FLAG), ask, caller)
+    bisection = bisect(between, repository, ask, caller)
     print_document(plain_console(), bisection_document(bisection), [("Runs", str(below))])
     return EXITS[bisection.answer]
 
