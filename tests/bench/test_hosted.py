@@ -127,7 +127,7 @@ def test_a_gate_runs_from_first_to_last(tmp_path: Path, monkeypatch: pytest.Monk
     for name, value in environment(tmp_path).items():
         monkeypatch.setenv(name, value)
     with own_program() as program:
-        found = hosted.run(SLOWER._replace(more=1.0), program, "10s", tmp_path / "runs")
+        found = hosted.run(SLOWER._replace(more=1.0), program, "40s", tmp_path / "runs")
     assert (found.answer, found.problem) == (FAIL, "")
     assert found.half_widths.keys() <= DEFAULT_TOLERANCES.keys()
     (kept,) = (tmp_path / "runs").iterdir()
