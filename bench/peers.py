@@ -1,9 +1,9 @@
 """Client CPU per request: loadgen, its peers and a bare epoll loop, side by side.
 
-Each round runs every client once, in random order, on one core, against the same nginx on other
-cores. Ratios are taken within a round. Tables show medians: of times with [lowest - highest], of
-ratios with an interval of at least 95% confidence, which takes 6 rounds. A goal is reached or
-missed when the whole interval says so.
+Each round runs every client once, in random order, on one core, against the same server on other
+cores: nginx, or one that sends messages back. Ratios are taken within a round. Tables show medians:
+of times with [lowest - highest], of ratios with an interval of at least 95% confidence, which takes
+6 rounds. A goal is reached or missed when the whole interval says so.
 """
 
 import json
@@ -13,7 +13,7 @@ import statistics
 import sys
 from argparse import Namespace
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path
 from typing import TextIO
 
@@ -23,12 +23,16 @@ from rich.table import Table
 from rig import machine, programs
 from rig.cases import CASES, EARLIER, EARLIER_GOAL, Case, over_tls
 from rig.clients import CLIENTS, CannotMakeLoadError
+from rig.echo_server import running_echo_server
 from rig.machine import Cores
-from rig.nginx import Nginx, running_nginx
+from rig.nginx import Server, running_nginx
 from rig.options import seconds
 from rig.process import BenchError
 from rig.samples import Ratio, Sample, missed_rate, ratio, take_sample
 from rig.script import Script, progress
+
+ECHO = ["echo_server"]
+"""What messages over WebSocket are sent to, next to nginx for all else."""
 
 EXAMPLES = """\
   everything in clear, 7 rounds of 2 s (12 minutes)
@@ -41,6 +45,8 @@ EXAMPLES = """\
     .venv/bin/python bench/peers.py --peers loadgen,loadgen-before --rounds 15 --duration 1
   calls of gRPC against ghz (go install github.com/bojand/ghz/cmd/ghz@latest), 11 rounds of 2 s
     .venv/bin/python bench/peers.py --cases grpc --rounds 11
+  messages over WebSocket against k6 (go install go.k6.io/k6@latest), which takes a while to begin
+    .venv/bin/python bench/peers.py --cases websocket --rounds 11 --duration 8
   TLS, HTTP/1.1 and HTTP/2
     .venv/bin/python bench/peers.py --tls --cases small,connect,http2
 """
@@ -69,7 +75,7 @@ def script() -> Script:
 
 
 def commands_for(
-    case: Case, names: Sequence[str], paths: Mapping[str, Path], nginx: Nginx, duration_s: float
+    case: Case, names: Sequence[str], paths: Mapping[str, Path], server: Server, duration_s: float
 ) -> tuple[dict[str, list[str]], dict[str, str]]:
     """Give the commands of the clients that can run, and why others can't."""
     commands = {}
@@ -79,7 +85,7 @@ def commands_for(
         if client.program not in paths:
             absent[name] = f"{client.program} was not found on the PATH"
             continue
-        path, url = paths[client.program], nginx.url(case.path, tls=case.tls, http2=case.http2)
+        path, url = paths[client.program], server.url(case.path, tls=case.tls, http2=case.http2)
         try:
             commands[name] = client.command(path, case, url, duration_s)
         except CannotMakeLoadError as reason:
@@ -90,7 +96,7 @@ def commands_for(
 def run_case(
     case: Case,
     commands: Mapping[str, Sequence[str]],
-    nginx: Nginx,
+    server: Server,
     cores: Cores,
     options: Namespace,
     order: random.Random,
@@ -101,7 +107,7 @@ def run_case(
             machine.wait_until_quiet(cores, options.quiet_wait)
             client, command = CLIENTS[name], commands[name]
             yield take_sample(
-                case, client, command, nginx, cores.client, options.duration, round_number
+                case, client, command, server, cores.client, options.duration, round_number
             )
 
 
@@ -127,35 +133,57 @@ def note(file: TextIO | None, record: Mapping[str, object]) -> None:
 
 def compare(options: Namespace, console: Console) -> None:
     """Run all cases and print their tables."""
-    paths = programs.provide(CLIENTS[name].program for name in options.peers)
+    paths = programs.provide([*(CLIENTS[name].program for name in options.peers), *ECHO])
     cores = machine.split_this_machine()
     order = random.Random(options.seed)
     console.print(machine.describe())
     console.print(
-        f"client on core {cores.client}, nginx on {cores.server}; "
+        f"client on core {cores.client}, server on {cores.server}; "
         f"{options.rounds} rounds of {options.duration:g} s; seed {options.seed}"
     )
     if cores.shared:
-        console.print("There is only one core: client and nginx share it, ratios mean little.")
-    with record_file(options.json) as file, running_nginx(cores.server, tls=options.tls) as nginx:
+        console.print("There is only one core: client and server share it, ratios mean little.")
+    with record_file(options.json) as file:
         note(file, {"command": shlex.join(sys.argv), "machine": machine.describe()})
         for name in options.cases:
             case = over_tls(CASES[name]) if options.tls else CASES[name]
-            commands, absent = commands_for(case, options.peers, paths, nginx, options.duration)
-            samples: list[Sample] = []
-            try:
-                for sample in run_case(case, commands, nginx, cores, options, order):
-                    samples.append(sample)
-                    note(file, sample.as_json())
-                    progress.print(
-                        f"{case.name} {sample.round + 1}/{options.rounds} {sample.client}: "
-                        f"{sample.cpu_us:.2f} µs {sample.problem or ''}"
-                    )
-            finally:
-                console.print()
-                console.print(comparison(case, samples, absent, options.duration))
-                for line in goals(case, samples):
-                    console.print(line)
+            with serving(case, cores, paths) as server:
+                compare_on(case, server, paths, cores, options, order, file, console)
+
+
+def serving(case: Case, cores: Cores, paths: Mapping[str, Path]) -> AbstractContextManager[Server]:
+    """Start what a case loads."""
+    if case.websocket:
+        return running_echo_server(paths["echo_server"], cores.server)
+    return running_nginx(cores.server, tls=case.tls)
+
+
+def compare_on(
+    case: Case,
+    server: Server,
+    paths: Mapping[str, Path],
+    cores: Cores,
+    options: Namespace,
+    order: random.Random,
+    file: TextIO | None,
+    console: Console,
+) -> None:
+    """Run a case and print its table."""
+    commands, absent = commands_for(case, options.peers, paths, server, options.duration)
+    samples: list[Sample] = []
+    try:
+        for sample in run_case(case, commands, server, cores, options, order):
+            samples.append(sample)
+            note(file, sample.as_json())
+            progress.print(
+                f"{case.name} {sample.round + 1}/{options.rounds} {sample.client}: "
+                f"{sample.cpu_us:.2f} µs {sample.problem or ''}"
+            )
+    finally:
+        console.print()
+        console.print(comparison(case, samples, absent, options.duration))
+        for line in goals(case, samples):
+            console.print(line)
 
 
 def comparison(

@@ -22,6 +22,8 @@ class Case:
     """Requests at a time on each connection of HTTP/2; None for HTTP/1.1."""
     grpc: bool = False
     """Whether its requests are calls of gRPC."""
+    websocket: bool = False
+    """Whether its requests are messages of a WebSocket, which come back."""
     tls: bool = False
     rate_rps: int | None = None
     """Requests per second of an open loop; None for a closed loop."""
@@ -126,8 +128,18 @@ CASES = {
             streams=10,
             grpc=True,
             reference="ghz",
-            floor=None,
+            floor="floor-grpc",
             goals={"ghz": 0.5},
+        ),
+        Case(
+            "websocket",
+            "messages of 13 bytes over WebSocket, 64 connections",
+            "/echo",
+            connections=64,
+            websocket=True,
+            reference="k6",
+            floor="floor",
+            goals={"k6": 0.5},
         ),
     )
 }

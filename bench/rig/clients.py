@@ -18,6 +18,8 @@ AB_REQUESTS_PER_S = 1_000_000
 """More than any server answers: ab wants a number next to the time, and memory for each of them."""
 
 
+K6_SCRIPT = Path(__file__).with_name("websocket.js")
+TEXT = "Hello, World!"
 PROTO = Path(__file__).parents[2] / "src/webdyno/systems/catalog/sites/grpc-greeter/greeter.proto"
 MESSAGE = '{"name": "world"}'
 
@@ -59,6 +61,11 @@ def _no_grpc(case: Case) -> None:
         raise CannotMakeLoadError("it makes no calls of gRPC")
 
 
+def _no_websocket(case: Case) -> None:
+    if case.websocket:
+        raise CannotMakeLoadError("it speaks no WebSocket")
+
+
 def _whole_seconds(duration_s: float) -> int:
     return max(1, round(duration_s))
 
@@ -68,6 +75,8 @@ def _loadgen(case: Case, url: str, duration_s: float, budget: str = "") -> list[
         raise CannotMakeLoadError("in a closed loop nothing is due")
     if case.grpc:
         url = url.replace("http", "grpc", 1)
+    if case.websocket:
+        url = url.replace("http", "ws", 1)
     return [
         *("run", url, "--threads", "1", "--json"),
         *("--connections", str(case.connections), "--time", f"{duration_s:g}s"),
@@ -76,6 +85,7 @@ def _loadgen(case: Case, url: str, duration_s: float, budget: str = "") -> list[
         *([] if case.keepalive else ["--keepalive", "never"]),
         *(["--http2", "--streams", str(case.streams)] if case.http2 else []),
         *(["--protoset", _protoset().name, "--message", MESSAGE] if case.grpc else []),
+        *(["--message", TEXT] if case.websocket else []),
         *(["--tls-verify", "off"] if case.tls else []),
     ]
 
@@ -97,6 +107,7 @@ def _floor(case: Case, url: str, duration_s: float) -> list[str]:
         *(parts.netloc, parts.path),
         *("--connections", str(case.connections), "--duration", f"{duration_s:g}"),
         *([] if case.keepalive else ["--new-connections"]),
+        *(["--websocket"] if case.websocket else []),
         *(["--rate", str(case.rate_rps)] if case.rate_rps else []),
     ]
 
@@ -105,6 +116,17 @@ def _floor_drop(case: Case, url: str, duration_s: float) -> list[str]:
     if not case.drops_bodies:
         raise CannotMakeLoadError("responses are too small to drop")
     return [*_floor(case, url, duration_s), "--drop"]
+
+
+def _floor_grpc(case: Case, url: str, duration_s: float) -> list[str]:
+    if not case.grpc or case.tls:
+        raise CannotMakeLoadError("it makes calls of gRPC only, in clear")
+    parts = urlsplit(url)
+    return [
+        *(parts.netloc, parts.path),
+        *("--connections", str(case.connections), "--streams", str(case.streams)),
+        *("--duration", f"{duration_s:g}"),
+    ]
 
 
 def _wrk(case: Case, url: str, duration_s: float) -> list[str]:
@@ -120,6 +142,7 @@ def _wrk2(case: Case, url: str, duration_s: float) -> list[str]:
 
 def _wrk_family(case: Case, url: str, duration_s: float) -> list[str]:
     _only_http1(case)
+    _no_websocket(case)
     close = [] if case.keepalive else ["-H", "Connection: close"]
     return ["-t1", f"-c{case.connections}", f"-d{_whole_seconds(duration_s)}s", *close, url]
 
@@ -127,6 +150,7 @@ def _wrk_family(case: Case, url: str, duration_s: float) -> list[str]:
 def _ab(case: Case, url: str, duration_s: float) -> list[str]:
     _only_closed(case)
     _only_http1(case)
+    _no_websocket(case)
     time_s = _whole_seconds(duration_s)
     return [
         *("-q", "-c", str(case.connections)),
@@ -139,6 +163,7 @@ def _ab(case: Case, url: str, duration_s: float) -> list[str]:
 def _h2load(case: Case, url: str, duration_s: float) -> list[str]:
     _only_closed(case)
     _no_grpc(case)
+    _no_websocket(case)
     if not case.keepalive:
         raise CannotMakeLoadError("it can't open a new connection per request")
     return [
@@ -149,6 +174,7 @@ def _h2load(case: Case, url: str, duration_s: float) -> list[str]:
 
 def _hey(case: Case, url: str, duration_s: float) -> list[str]:
     _only_http1(case)
+    _no_websocket(case)
     return [
         *("-cpus", "1", "-z", f"{duration_s:g}s", "-c", str(case.connections)),
         *(["-q", f"{case.rate_rps / case.connections:g}"] if case.rate_rps else []),
@@ -170,8 +196,19 @@ def _ghz(case: Case, url: str, duration_s: float) -> list[str]:
     ]
 
 
+def _k6(case: Case, url: str, duration_s: float) -> list[str]:
+    if not case.websocket:
+        raise CannotMakeLoadError("it is asked for messages over WebSocket only here")
+    return [
+        *("run", "--quiet", "--no-usage-report"),
+        *("--env", f"URL={url.replace('http', 'ws', 1)}", "--env", f"USERS={case.connections}"),
+        *("--env", f"SECONDS={duration_s:g}", str(K6_SCRIPT)),
+    ]
+
+
 def _oha(case: Case, url: str, duration_s: float) -> list[str]:
     _no_grpc(case)
+    _no_websocket(case)
     return [
         *("--no-tui", "--output-format", "json", "--worker-threads", "1"),
         *("-z", f"{round(duration_s * 1000)}ms", "-c", str(case.connections)),
@@ -203,6 +240,7 @@ CLIENTS = {
         Client(EARLIER, EARLIER, _loadgen, counts.loadgen, (0, CLIENT_WAS_THE_LIMIT)),
         Client("floor", "floor", _floor, counts.floor),
         Client("floor-drop", "floor", _floor_drop, counts.floor),
+        Client("floor-grpc", "floor_grpc", _floor_grpc, counts.floor),
         Client("wrk", "wrk", _wrk, counts.wrk),
         Client("wrk2", "wrk2", _wrk2, counts.wrk),
         Client("ab", "ab", _ab, counts.ab),
@@ -210,5 +248,6 @@ CLIENTS = {
         Client("hey", "hey", _hey, counts.hey),
         Client("oha", "oha", _oha, counts.oha),
         Client("ghz", "ghz", _ghz, counts.ghz),
+        Client("k6", "k6", _k6, counts.k6),
     )
 }

@@ -112,6 +112,11 @@ def ghz(output: str) -> Counts:
     return Counts(right, sum(_integers(by_status)) - right)
 
 
+def k6(output: str) -> Counts:
+    """Read what our script for k6 prints."""
+    return floor(output)
+
+
 CUT_OFF = "aborted due to deadline"
 """What oha calls the requests in flight when the time is up; no failures."""
 

@@ -11,6 +11,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from tempfile import TemporaryDirectory
+from typing import Protocol
 
 from rig.process import BenchError, pinned
 
@@ -83,6 +84,18 @@ class Counters:
     requests: int
     active: int
     """Connections open now."""
+
+
+class Server(Protocol):
+    """What clients load, and what it counts meanwhile."""
+
+    def url(self, path: str, *, tls: bool = False, http2: bool = False) -> str:
+        """Give the URL of a path."""
+        ...
+
+    def counters(self) -> Counters:
+        """Give what it has counted, without this question."""
+        ...
 
 
 def parse_status(text: str) -> Counters:

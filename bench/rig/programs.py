@@ -18,6 +18,8 @@ PROFILE = "BENCH_CARGO_PROFILE"
 OWN = {
     "loadgen": "--bin",
     "floor": "--example",
+    "floor_grpc": "--example",
+    "echo_server": "--example",
     "delay_server": "--example",
     "dialed_server": "--example",
 }

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from rig.cases import Case
 from rig.clients import Client
 from rig.counts import Counts
-from rig.nginx import Counters, Nginx
+from rig.nginx import Counters, Server
 from rig.process import BenchError, Finished, run_pinned
 
 PATIENCE_S = 20.0
@@ -84,7 +84,7 @@ def problem_of(
     if case.rate_rps and counted.completed < LEAST_OF_RATE * case.rate_rps * duration_s:
         return f"it made less than {LEAST_OF_RATE:.0%} of its rate"
     if not 0 <= served - counted.completed <= case.in_flight + EXTRA_REQUESTS:
-        return f"it counted {counted.completed} requests, nginx {served}"
+        return f"it counted {counted.completed} requests, the server {served}"
     if case.keepalive and accepted > 2 * case.connections + EXTRA_REQUESTS:
         return f"it opened {accepted} connections; keep-alive was asked"
     if not case.keepalive and accepted < counted.completed:
@@ -96,16 +96,16 @@ def take_sample(
     case: Case,
     client: Client,
     command: Sequence[str],
-    nginx: Nginx,
+    server: Server,
     cpu: int,
     duration_s: float,
     round_number: int,
 ) -> Sample:
     """Run a client once on its core."""
-    before = nginx.counters()
+    before = server.counters()
     finished = run_pinned(command, [cpu], duration_s + PATIENCE_S)
     time.sleep(SETTLE_S)
-    after = nginx.counters()
+    after = server.counters()
     served, accepted = _difference(before, after)
     try:
         counted = client.counts(finished.output)

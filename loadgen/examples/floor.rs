@@ -4,7 +4,8 @@
 //! and one `send` per small answer, no parsing, no times, no checks. `bench/peers.py` holds
 //! loadgen against it. `--drop` leaves the bytes in the kernel (`MSG_TRUNC`), as loadgen does
 //! with large bodies; `--new-connections` opens one for each request; `--rate` sends each request
-//! when it is due, as an open loop does, or together with others up to `--budget-us` later. There
+//! when it is due, as an open loop does, or together with others up to `--budget-us` later; with
+//! `--websocket` requests and answers are short messages. In an open loop
 //! it also counts its wake-ups and keeps how late it sent, so that it is compared at its exactness.
 
 use std::error::Error;
@@ -14,12 +15,16 @@ use std::num::NonZeroU64;
 use std::time::{Duration, Instant};
 
 use clap::Parser;
+use loadgen::websocket::frame::{Kind, masked};
+use loadgen::websocket::handshake;
 use rustix::event::{Timespec, epoll};
 use rustix::io::Errno;
 use rustix::net::{RecvFlags, SendFlags, recv, send};
 use rustix::thread::{nanosleep, set_current_timer_slack};
 use serde_json::json;
 
+const MESSAGE: &[u8] = b"Hello, World!";
+const MASK_BYTES: usize = 4;
 const READ_BYTES: usize = 64 * 1024;
 const EVENTS: usize = 256;
 const LOOK_AT_CLOCK: Timespec = Timespec { tv_sec: 0, tv_nsec: 50_000_000 };
@@ -43,6 +48,9 @@ struct Options {
     /// Open a new connection for each request
     #[arg(long, conflicts_with = "rate")]
     new_connections: bool,
+    /// Send short messages over WebSocket, which come back
+    #[arg(long, conflicts_with_all = ["drop", "new_connections"])]
+    websocket: bool,
     /// Requests per second of an open loop at a constant rate
     #[arg(long)]
     rate: Option<f64>,
@@ -64,6 +72,8 @@ enum Progress {
 
 struct Client {
     address: SocketAddr,
+    /// What switches a new connection to WebSocket.
+    handshake: Option<Vec<u8>>,
     request: Vec<u8>,
     answer_bytes: usize,
     flags: RecvFlags,
@@ -73,6 +83,9 @@ struct Client {
 
 impl Client {
     fn new(options: &Options) -> Result<Self, Box<dyn Error>> {
+        if options.websocket {
+            return Client::of_messages(options);
+        }
         let wish = if options.new_connections { "close" } else { "keep-alive" };
         let request = format!(
             "GET {} HTTP/1.1\r\nHost: {}\r\nConnection: {wish}\r\n\r\n",
@@ -87,6 +100,7 @@ impl Client {
         };
         Ok(Self {
             address: options.address,
+            handshake: None,
             request,
             answer_bytes,
             flags,
@@ -95,10 +109,33 @@ impl Client {
         })
     }
 
+    /// A server sends back what it got, without the four bytes of the mask.
+    fn of_messages(options: &Options) -> Result<Self, Box<dyn Error>> {
+        let head = format!(
+            "GET {} HTTP/1.1\r\nHost: {}\r\nUpgrade: websocket\r\nConnection: Upgrade\r\n\
+             Sec-WebSocket-Version: 13\r\n",
+            options.path, options.address
+        );
+        let request = masked(Kind::Text, MESSAGE, handshake::mask());
+        Ok(Self {
+            address: options.address,
+            handshake: Some(handshake::request(&head).0),
+            answer_bytes: request.len() - MASK_BYTES,
+            request,
+            flags: RecvFlags::DONTWAIT,
+            buffer: vec![0; READ_BYTES],
+            epoll: epoll::create(epoll::CreateFlags::CLOEXEC)?,
+        })
+    }
+
     /// Opens a connection. On the loopback interface `connect` is over when it returns, so that
     /// nothing needs to wait for it.
     fn open(&self, index: usize) -> Result<Connection, Box<dyn Error>> {
-        let socket = TcpStream::connect(self.address)?;
+        let mut socket = TcpStream::connect(self.address)?;
+        if let Some(handshake) = &self.handshake {
+            socket.write_all(handshake)?;
+            read_head(&mut socket)?;
+        }
         let edges = epoll::EventFlags::IN | epoll::EventFlags::ET;
         epoll::add(&self.epoll, &socket, epoll::EventData::new_u64(index as u64), edges)?;
         Ok(Connection { socket, left_bytes: 0 })
@@ -143,18 +180,7 @@ fn learn_answer_bytes(address: SocketAddr, request: &[u8]) -> Result<usize, Box<
     let mut socket = TcpStream::connect(address)?;
     socket.set_read_timeout(Some(Duration::from_secs(5)))?;
     socket.write_all(request)?;
-    let mut seen = Vec::new();
-    let mut piece = [0; 4096];
-    let head_bytes = loop {
-        let got = socket.read(&mut piece)?;
-        if got == 0 {
-            return Err("the server closed before the end of the first head".into());
-        }
-        seen.extend_from_slice(&piece[..got]);
-        if let Some(at) = memchr::memmem::find(&seen, b"\r\n\r\n") {
-            break at + 4;
-        }
-    };
+    let (seen, head_bytes) = read_head(&mut socket)?;
     let head = std::str::from_utf8(&seen[..head_bytes])?.to_ascii_lowercase();
     if !head.starts_with("http/1.1 200 ") {
         return Err(format!("the first answer is not a 200: {head}").into());
@@ -166,6 +192,22 @@ fn learn_answer_bytes(address: SocketAddr, request: &[u8]) -> Result<usize, Box<
         .trim()
         .parse()?;
     Ok(head_bytes + body_bytes)
+}
+
+/// Reads to the end of a head; with how long it is.
+fn read_head(socket: &mut TcpStream) -> Result<(Vec<u8>, usize), Box<dyn Error>> {
+    let mut seen = Vec::new();
+    let mut piece = [0; 4096];
+    loop {
+        let got = socket.read(&mut piece)?;
+        if got == 0 {
+            return Err("the server closed before the end of the first head".into());
+        }
+        seen.extend_from_slice(&piece[..got]);
+        if let Some(at) = memchr::memmem::find(&seen, b"\r\n\r\n") {
+            return Ok((seen, at + 4));
+        }
+    }
 }
 
 /// Each connection asks again as soon as it is answered; gives the number of answers.

@@ -13,6 +13,7 @@ SERVER = """
 import base64, hashlib, os, socketserver, sys
 
 SAID = sys.argv[1].encode()
+everybody = []
 
 class Echo(socketserver.StreamRequestHandler):
     def handle(self):
@@ -30,10 +31,16 @@ class Echo(socketserver.StreamRequestHandler):
             b"HTTP/1.1 101 X\\r\\nUpgrade: websocket\\r\\nConnection: Upgrade\\r\\n"
             + f"Sec-WebSocket-Accept: {accept}\\r\\n\\r\\n".encode()
         )
-        while len(start := self.rfile.read(2)) == 2 and start[0] in (0x81, 0x82):
+        everybody.append(self)
+        while len(start := self.rfile.read(2)) == 2 and start[0] in (0x81, 0x82, 0x89):
             key = self.rfile.read(4)
             self.rfile.read(start[1] & 0x7F)
-            self.wfile.write(bytes([start[0], len(SAID)]) + SAID)
+            if start[0] == 0x89:
+                self.wfile.write(bytes([0x8A, 0]))
+                continue
+            for each in everybody if SAID == b"to all" else [self]:
+                each.wfile.write(bytes([start[0], len(SAID)]) + SAID)
+        everybody.remove(self)
 
 class Server(socketserver.ThreadingTCPServer):
     allow_reuse_address = daemon_threads = True
@@ -50,17 +57,19 @@ measure = {{ slot_s = 10.0, warmup_s = 0.0, slots_per_variant = 2 }}
 path = "/chat"
 {message}
 [variants.new]
-stack = "cmd:{python} server.py hello"
+stack = "cmd:{python} server.py {new}"
 [variants.old]
 stack = "cmd:{python} server.py {old}"
 """
 
 
-def records_of(home: Path, message: str, old: str = "hello") -> list[object]:
+def records_of(
+    home: Path, message: str, old: str = "hello", *set_: str, new: str = "hello"
+) -> list[object]:
     (home / "server.py").write_text(SERVER)
-    experiment = EXPERIMENT.format(python=sys.executable, message=message, old=old)
+    experiment = EXPERIMENT.format(python=sys.executable, message=message, new=new, old=old)
     (home / "chat.toml").write_text(experiment)
-    run_rounds(1, "run", "chat.toml", "--yes", folder=home)
+    run_rounds(1, "run", "chat.toml", "--yes", *set_, folder=home)
     return list(RunFolder.open(home / "run").records())
 
 
@@ -79,6 +88,19 @@ def test_messages_are_compared(home: Path, message: str) -> None:
         assert slot.load.failures.total == 0, (slot.variant, slot.load.failure_samples)
         assert slot.load.requests.completed == 60, slot.variant
         assert slot.load.bytes.body == 60 * len("hello")
+    assert left_behind(home) == []
+
+
+def test_who_broadcasts_is_compared_by_what_all_receive(home: Path) -> None:
+    records = records_of(
+        home, "message = 'hi'", "'to all'", "--set", "load.broadcast=true", new="'to all'"
+    )
+    preflight = next(it for it in records if isinstance(it, PreflightRecord))
+    assert {each.body_start for (each,) in preflight.responses.values()} == {"to all"}
+    for slot in (it for it in records if isinstance(it, SlotRecord)):
+        assert slot.load.failures.total == 0, (slot.variant, slot.load.failure_samples)
+        assert slot.load.requests.completed == 60, slot.variant
+        assert (slot.load.connections.opened or 0) in {0, 3}
     assert left_behind(home) == []
 
 
@@ -101,7 +123,7 @@ def test_other_messages_are_seen(home: Path) -> None:
     ],
 )
 def test_what_does_not_go_with_messages_is_refused(home: Path, more: str, says: str) -> None:
-    experiment = EXPERIMENT.format(python=sys.executable, message=more, old="x")
+    experiment = EXPERIMENT.format(python=sys.executable, message=more, new="x", old="x")
     (home / "chat.toml").write_text(experiment)
     refused = webdyno_here("run", "chat.toml", folder=home)
     assert refused.returncode == 2

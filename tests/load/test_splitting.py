@@ -49,6 +49,13 @@ def test_parts_add_up_and_differ_by_one_at_most(
         assert len(of_parts) == clients
 
 
+def test_who_has_received_a_broadcast_is_known_to_one_client() -> None:
+    whole = order(Load(broadcast=True), count=None)
+    assert split_order(whole, 1)
+    with pytest.raises(UserError, match=r"load\.broadcast: one client"):
+        split_order(whole, 2)
+
+
 def test_all_clients_draw_one_timetable_and_offer_it_together() -> None:
     whole = order(SHARED, seed=5)
     parts = split_order(whole, 3)

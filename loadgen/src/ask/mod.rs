@@ -109,13 +109,33 @@ impl Asker<'_> {
             open.websocket =
                 Some(websocket::open(head, &mut open.wire, self.room, patience, seen)?);
         }
+        let mut sender = match &mut open.websocket {
+            Some(messages) if self.plan.order.load.broadcast => {
+                websocket::await_pong(&mut open.wire, messages, patience)?;
+                Some(self.open_sender(request.origin, patience)?)
+            }
+            _ => None,
+        };
         let wire = &mut open.wire;
         let stays = match &mut open.websocket {
-            Some(messages) => websocket::ask(request, wire, messages, self.room, patience, seen)?,
+            Some(messages) => {
+                let sender = sender.as_mut();
+                websocket::ask(request, wire, sender, messages, self.room, patience, seen)?
+            }
             None => http1::ask(request, last, wire, self.room, patience, seen)?,
         };
         self.open = (stays && !last).then_some(open);
         Ok(())
+    }
+
+    /// Opens the connection that sends what another one receives.
+    fn open_sender(&self, number: usize, patience: &Patience) -> Result<Wire, Trouble> {
+        let mut seen = Seen::default();
+        let mut wire = self.open(number, patience, &mut seen)?.wire;
+        if let Some(head) = &self.plan.origins[number].handshake {
+            websocket::open(head, &mut wire, self.room, patience, &mut seen)?;
+        }
+        Ok(wire)
     }
 
     fn open(&self, number: usize, patience: &Patience, seen: &mut Seen) -> Result<Open, Trouble> {

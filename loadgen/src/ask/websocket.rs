@@ -1,5 +1,7 @@
 //! A message over WebSocket, and the one that answers it.
 
+use rustix::net::RecvFlags;
+
 use super::Room;
 use super::http1::{receive, send};
 use super::patience::Patience;
@@ -7,10 +9,11 @@ use super::seen::Seen;
 use super::trouble::{Kind, Trouble};
 use crate::engine::plan::Ready;
 use crate::engine::reasons;
+use crate::engine::socket::Got;
 use crate::engine::upgrade::{ASKED, switch};
 use crate::engine::wire::Wire;
 use crate::http1::head::SWITCHING;
-use crate::http1::response::Response;
+use crate::http1::response::{HeadCache, Response};
 use crate::websocket::handshake;
 
 /// Opens it by that request but for its key; answers are read with what is returned.
@@ -37,10 +40,42 @@ pub fn open(
     Ok(response)
 }
 
-/// Sends a message and reads the one that follows; true where the connection stays open.
+/// Waits until the server answers a ping: only then it has surely taken the connection in.
+pub fn await_pong(
+    wire: &mut Wire,
+    response: &mut Response,
+    patience: &Patience,
+) -> Result<(), Trouble> {
+    let mut buffer = [0; 1024];
+    if let Some(messages) = &mut response.messages {
+        messages.ping();
+        messages.send_pongs(|bytes| wire.write(bytes).unwrap_or(0));
+    }
+    while !response.messages.as_ref().is_some_and(|messages| messages.heard_pong) {
+        let count = match wire.read(&mut buffer, RecvFlags::empty()) {
+            Ok(Got::Bytes { count, .. }) => count,
+            Ok(Got::Nothing) => match patience.wait(wire, false) {
+                Ok(true) => continue,
+                Ok(false) => return Err(Kind::Late.with("the server answered no ping in time")),
+                Err(error) => return Err(Trouble::of_lost(&error, false)),
+            },
+            Ok(Got::End { .. }) => {
+                return Err(Kind::Closed.with("the server closed before it answered a ping"));
+            }
+            Err(error) => return Err(Trouble::of_lost(&error, false)),
+        };
+        let heard = response.feed(&buffer[..count], &mut HeadCache::default(), |_| {});
+        heard.map_err(|malformed| Kind::Malformed.with(malformed.to_string()))?;
+    }
+    Ok(())
+}
+
+/// Sends a message, over `sender` where that is another connection, and reads the one that follows;
+/// true where the connection stays open.
 pub fn ask(
     request: &Ready,
     wire: &mut Wire,
+    sender: Option<&mut Wire>,
     response: &mut Response,
     room: Room,
     patience: &Patience,
@@ -48,7 +83,7 @@ pub fn ask(
 ) -> Result<bool, Trouble> {
     seen.response.fields.clone_from(&response.kept_head);
     (seen.first_byte, seen.came_bytes) = (None, 0);
-    send(request.rendered.bytes(false), wire, patience)?;
+    send(request.rendered.bytes(false), sender.unwrap_or(&mut *wire), patience)?;
     response.reset(ASKED, false);
     seen.status = response.status;
     receive(wire, room, patience, response, seen)?;

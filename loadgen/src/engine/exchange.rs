@@ -162,6 +162,16 @@ impl Exchange {
         }
     }
 
+    /// The request is the other side's: it sends what is awaited.
+    pub fn sends_nothing(&mut self, request: &Ready) {
+        self.written = self.bytes(request).len();
+    }
+
+    /// Makes ready to send what others await.
+    pub fn begin_sending(&mut self) {
+        self.written = 0;
+    }
+
     /// Has the segments of the answer counted, unless it is known how such ones come: who looks
     /// seldom finds them together.
     pub fn watch_pieces(&mut self, wire: &Wire, memory: &Memory) {

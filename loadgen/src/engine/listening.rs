@@ -37,6 +37,16 @@ impl Exchange {
         false
     }
 
+    /// Passes over what came to a connection that only sends messages, its own among them. False where
+    /// it is of no use any more.
+    pub fn pass_over(&mut self, bytes: &[u8]) -> bool {
+        if let Some(messages) = &mut self.response.messages {
+            messages.passes_unasked = true;
+        }
+        let heard = self.response.feed(bytes, &mut HeadCache::default(), |_| {});
+        heard.is_ok() && self.response.farewell().is_none()
+    }
+
     /// Our end of it, where nothing is under way.
     pub fn say_farewell(&mut self, wire: &mut Wire) {
         let Some(messages) = &self.response.messages else { return };

@@ -171,8 +171,10 @@ impl Engine {
         let addresses: Vec<_> = plan.origins.iter().map(|o| o.addresses.as_slice()).collect();
         let keeps_others =
             limits::check(load, &addresses, &plan.sources).map_err(io::Error::other)?;
-        // A thread without a connection would have nothing to do.
-        let threads = self.workers.len().min(load.connections as usize);
+        // A thread without a connection would have nothing to do, and of a broadcast one thread has to
+        // know who has received it.
+        let most = if load.broadcast { 1 } else { load.connections as usize };
+        let threads = self.workers.len().min(most);
         let schedule = SharedSchedule::new(plan, threads).map_err(io::Error::other)?;
         let start = Arc::new(Start::of(threads));
         let (reports, inbox) = channel();

@@ -32,6 +32,8 @@ pub enum Role {
     Slow,
     /// Asks once and is then held open, next to the load.
     Idle,
+    /// Sends what those of the load receive.
+    Sender,
 }
 
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]

@@ -100,6 +100,9 @@ impl Response {
     }
 
     fn await_message(&mut self) {
+        if let Some(messages) = &mut self.messages {
+            messages.passes_unasked = false;
+        }
         self.phase = Phase::Message;
         self.status = SWITCHING;
         self.keep_alive = true;

@@ -173,6 +173,10 @@ pub struct Load {
     pub slow_readers: Option<SlowReaders>,
     #[serde(default)]
     pub protocol: Protocol,
+    /// WebSocket: one more connection sends each message, and all others have to receive it. What one
+    /// of them receives is the answer to a request of its own.
+    #[serde(default)]
+    pub broadcast: bool,
     /// HTTP/2: requests in flight at a time on each connection.
     pub streams: Option<u32>,
     pub tls: Option<Tls>,

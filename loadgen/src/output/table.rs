@@ -32,7 +32,7 @@ pub fn render(result: &SlotResult) -> String {
         &format!(
             "{} {}/s over {:.3} s",
             rate(result.throughput_rps),
-            if is_websocket { "answered messages" } else { "valid responses" },
+            if is_websocket { "messages received" } else { "valid responses" },
             result.measured_s
         ),
     );

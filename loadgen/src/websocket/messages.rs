@@ -45,6 +45,10 @@ pub struct Messages {
     farewell: Option<Farewell>,
     /// The server sent a message that nobody had asked for.
     pub was_unasked: bool,
+    /// Such messages are passed over.
+    pub passes_unasked: bool,
+    /// A ping of ours was answered.
+    pub heard_pong: bool,
     /// Keys of ours.
     key: [u8; 4],
     /// Frames that are to be sent before the next message.
@@ -131,7 +135,7 @@ impl Messages {
             (false, true) => return Err(Fault::Within),
             _ => {}
         }
-        if !is_awaited {
+        if !is_awaited && !self.passes_unasked {
             self.was_unasked = true;
             return Err(Fault::Unasked);
         }
@@ -159,12 +163,18 @@ impl Messages {
                 self.farewell = Some(Farewell::parse(payload)?);
                 self.at = At::End;
             }
+            Kind::Pong => self.heard_pong = true,
             Kind::Ping if self.unsent.len() + MOST_CONTROL_BYTES < MOST_UNSENT_BYTES => {
                 self.unsent.extend(frame::masked(Kind::Pong, payload, self.key));
             }
             _ => {}
         }
         Ok(())
+    }
+
+    /// Has a ping sent, with the next pongs.
+    pub fn ping(&mut self) {
+        self.unsent.extend(frame::masked(Kind::Ping, &[], self.key));
     }
 
     /// Has pongs written; true where all have left.

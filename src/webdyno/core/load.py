@@ -106,6 +106,8 @@ class Load(Model):
     `latency<5s`."""
     count: Requests | None = None
     """Closed loop: ends a slot after so many responses, or `measure.slot_s` (60 s)."""
+    broadcast: bool = False
+    """WebSocket: one connection more sends, and what each of the others receives is a response."""
     idle_connections: Annotated[int, Field(ge=0, le=MOST_CONNECTIONS)] = 0
     """Connections held open besides, without a request."""
     slow_readers: SlowReaders | None = None
@@ -167,6 +169,22 @@ class Load(Model):
                 f"bursts of {self.burst:,} come every {self.burst_gap_s:,.0f} s at this rate; give "
                 f"a higher rate or smaller bursts, so that one comes every {RAREST_BURSTS_S:g} s"
             )
+        return self
+
+    @model_validator(mode="after")
+    def _broadcast_fits(self) -> "Load":
+        besides = {
+            "idle_connections, which would receive messages": self.idle_connections > 0,
+            "keepalive: connections stay, to receive": self.keepalive != "always",
+            "burst: one message is sent at a time": self.burst > 1,
+            'arrivals = "replay": give a rate': self.arrivals == "replay",
+            "send_delay_budget_s: messages leave when due": self.send_delay_budget_s > 0,
+            f"count, or give a multiple of {self.connections}, who each receive a message": (
+                (self.count or 0) % self.connections > 0
+            ),
+        }
+        if self.broadcast and (also := [what for what, is_given in besides.items() if is_given]):
+            raise ValueError(f"broadcast: omit {also[0]}")
         return self
 
     @model_validator(mode="after")
@@ -243,6 +261,8 @@ def check_requests(
         raise ValueError("load.zipf and the requests' weights both say how often; leave one out")
     if any(request.message_kind for request in requests):
         _check_messages(requests, load)
+    elif load.broadcast:
+        raise ValueError("load.broadcast sends a message of a WebSocket: give [[requests]] one")
     if any(request.is_call for request in requests) and load.protocol not in {"h2", "h2c"}:
         raise ValueError('gRPC is spoken over HTTP/2: load.protocol = "h2c", or "h2" for TLS')
     if load.replay is not None:
@@ -259,6 +279,8 @@ def _check_messages(requests: Sequence[WrittenRequest], load: Load) -> None:
         raise ValueError("[[requests]] are all messages of a WebSocket, or none of them")
     if load.protocol not in {"http", "https"}:
         raise ValueError('messages go over WebSocket: load.protocol = "http", or "https" for TLS')
+    if load.broadcast and len(requests) > 1:
+        raise ValueError("load.broadcast sends one message to all; give one of the [[requests]]")
     if load.slow_readers:
         raise ValueError("slow_readers read responses of HTTP; omit them, or the messages")
 

@@ -219,7 +219,9 @@ def _json_bytes(said: object) -> bytes:
 
 
 def _offered_load(order: LoadOrder) -> dict[str, float | None]:
-    together = order.load.burst * max(many for many, _ in order.flows())
+    load = order.load
+    receive_one = load.connections if load.broadcast else 1
+    together = load.burst * receive_one * max(many for many, _ in order.flows())
     return {
         "offered_rps": order.offered_rps(),
         "due_together": together if together > 1 else None,
@@ -352,6 +354,8 @@ def _load_json(load: Load) -> dict[str, Any]:
     if load.protocol in {"https", "h2"}:
         # Here the certificate is our own, made for the run: there is nobody to vouch for it.
         asked["tls"] = {"verify": bool(load.tls_verify), "resumption": load.tls_resumption}
+    if load.broadcast:
+        asked["broadcast"] = True
     if load.slow_readers is not None:
         asked["slow_readers"] = load.slow_readers.model_dump()
     return asked

@@ -40,6 +40,8 @@ def split_order(order: LoadOrder, clients: int) -> list[LoadOrder]:
     one that a lone client would make. Raise UserError where there are fewer connections, or
     requests, than clients.
     """
+    if order.load.broadcast and clients > 1:
+        raise UserError("load.broadcast: one client knows who has received a message; use one host")
     _ensure_enough("load.connections", order.load.connections, clients)
     if order.count is not None:
         _ensure_enough("load.count", order.count, clients)

@@ -109,7 +109,7 @@ def _with_held(
 ) -> RestRecord:
     """Add what connections take, where the load generator can hold some next to a load."""
     load = variant.load
-    is_plain = load.protocol == "http" and variant.users is None
+    is_plain = load.protocol == "http" and variant.users is None and not load.broadcast
     if running.point.experiment.generator != OWN_GENERATOR or not is_plain:
         return look
     resting = Load(

@@ -234,9 +234,11 @@ def _load_parts(load: Load) -> Iterator[str]:
         yield f"sent up to {TIME.words(load.send_delay_budget_s)} later"
     if load.kernel_times:
         yield "responses timed by the kernel"
-    of_all = load.loop == "open" and load.rate_per_connection is None
+    of_all = load.loop == "open" and load.rate_per_connection is None and not load.broadcast
     at_most = "at most " if of_all else ""
     yield at_most + text.count(load.connections, "connection")
+    if load.broadcast:
+        yield "one more sends to all"
     if load.connection_ramp_s:
         yield f"one after the other within {text.duration(load.connection_ramp_s)}"
     if load.think_s:

@@ -79,9 +79,11 @@ def scope(experiment: Experiment) -> str:
 
 def _load(load: Load) -> Iterator[str]:
     keep = "keep-alive " if load.keepalive == "always" else ""
-    of_all = load.loop == "open" and load.rate_per_connection is None
+    of_all = load.loop == "open" and load.rate_per_connection is None and not load.broadcast
     at_most = "at most " if of_all else ""
     yield at_most + text.count(load.connections, f"{keep}connection")
+    if load.broadcast:
+        yield "one more sends to all"
     if load.connection_ramp_s:
         yield f"begun within {text.duration(load.connection_ramp_s)}"
     at_once = f", {text.number(load.burst)} at once" if load.burst > 1 else ""

@@ -119,6 +119,7 @@ fn load(args: &Args, arrivals: Option<Arrivals>, protocol: Protocol, timeout_s: 
             bytes_per_s: args.clients.slow_rate.unwrap_or(DEFAULT_SLOW_BYTES_PER_S),
         }),
         protocol,
+        broadcast: args.requests.broadcast,
         streams: args.tls.streams,
         tls: args.tls.order(),
         connect_to: [&args.clients.resolve[..], &args.clients.connect_to].concat(),

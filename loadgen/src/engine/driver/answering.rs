@@ -26,7 +26,7 @@ impl SlotDriver<'_> {
         }
         let hangup = is_hangup(flags) && !slow;
         let asks_at_once = self.lanes.scheduler.asks_at_once(self.clock.now_ns);
-        let defers = self.plan.has_no_pauses && asks_at_once && !hangup;
+        let defers = self.plan.has_no_pauses && asks_at_once && !hangup && self.broadcast.is_none();
         let mut done_ns = seen_ns;
         for _ in 0..READS_AT_ONCE {
             let conn = &mut self.conns.pool[id];
@@ -338,7 +338,7 @@ impl SlotDriver<'_> {
             self.records.of(role).counts.seen.failure_samples.keep(text);
         }
         self.conns.pool[id].close();
-        if role == Role::Idle {
+        if role == Role::Idle || self.misses_broadcast(id) {
             self.reopen_idle(id);
         }
     }

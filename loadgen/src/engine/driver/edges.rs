@@ -16,7 +16,7 @@ const OPENED_AT_ONCE: usize = 64;
 const OPENED_PER_MS: usize = 32;
 
 impl SlotDriver<'_> {
-    /// Opens idle connections and, in an open loop, those that serve many requests.
+    /// Opens idle connections, those of a broadcast and, in an open loop, those that serve many requests.
     pub fn open_ahead(&mut self) {
         self.clock.read();
         self.check_timeouts_ns = self.clock.now_ns + self.plan.timeout_ns;
@@ -39,8 +39,9 @@ impl SlotDriver<'_> {
     fn wanted_ahead(&self) -> Vec<ConnId> {
         let serve_many =
             self.lanes.scheduler.is_open() && self.plan.requests_per_connection == u32::MAX;
-        let load = if serve_many { &self.conns.by_origin[0][..self.conns.of_load] } else { &[] };
-        load.iter().chain(&self.conns.idle).copied().collect()
+        let opens = serve_many || self.broadcast.is_some();
+        let load = if opens { &self.conns.by_origin[0][..self.conns.of_load] } else { &[] };
+        load.iter().chain(&self.conns.idle).chain(&self.conns.sender).copied().collect()
     }
 
     /// Sets all lanes in motion.
@@ -190,6 +191,7 @@ impl SlotDriver<'_> {
             State::Connecting => "the server had not accepted the connection",
             _ if begins => "the server had not begun HTTP/2",
             _ if conn.upgrade.is_some() => "the server had not answered the WebSocket handshake",
+            _ if self.broadcast.is_some() => "the server had not answered a ping",
             _ => "the TLS handshake was under way",
         };
         let waited_s = self.clock.now_ns.saturating_sub(conn.began_ns) as f64 / SECOND_NS as f64;
@@ -225,6 +227,7 @@ impl SlotDriver<'_> {
                 conn.close();
             }
         }
+        self.end_broadcast();
         let held = |id: &&ConnId| self.conns.pool[**id].state == State::Idle;
         self.conns.idle.iter().filter(held).count() as u64
     }

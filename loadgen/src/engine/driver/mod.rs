@@ -5,6 +5,7 @@
 //! events, timers, and requests that take too long.
 
 mod answering;
+mod broadcasting;
 mod edges;
 mod http2;
 mod logging;
@@ -29,6 +30,7 @@ use super::self_watch::ThreadClock;
 use super::users::Login;
 use crate::clock::MILLISECOND_NS;
 use crate::record::Failure;
+use broadcasting::Broadcast;
 use state::{ConnectionState, LaneState, Records};
 
 /// Answers must not wait until thousands of connections are opened, each of which can take
@@ -69,6 +71,7 @@ pub struct SlotDriver<'a> {
     pub records: Records,
     /// Users log in: before the slot begins.
     login: Option<Login>,
+    broadcast: Option<Broadcast>,
 }
 
 impl<'a> SlotDriver<'a> {
@@ -80,6 +83,7 @@ impl<'a> SlotDriver<'a> {
         share: ThreadShare,
     ) -> Self {
         let conns = ConnectionState::new(plan, pool, &share);
+        let broadcast = conns.sender.map(Broadcast::by);
         let lanes = share.connections * plan.streams;
         SlotDriver {
             plan,
@@ -95,6 +99,7 @@ impl<'a> SlotDriver<'a> {
             conns,
             records: Records::new(),
             login: None,
+            broadcast,
         }
     }
 }
@@ -193,6 +198,7 @@ impl SlotDriver<'_> {
                 }
                 self.on_readable(id, flags, seen_ns);
             }
+            State::Idle if conn.role == Role::Sender => self.hear_sender(id, flags),
             State::Idle => {
                 if let Some(connection) = conn.http2_connection() {
                     connection.arrived(is_hangup(flags));
@@ -246,7 +252,8 @@ impl SlotDriver<'_> {
         let now_ns = self.clock.now_ns;
         let mut oldest_ns = now_ns;
         let mut late = Vec::new();
-        for id in self.conns.by_origin.iter().flatten().chain(&self.conns.idle) {
+        let beside = self.conns.idle.iter().chain(&self.conns.sender);
+        for id in self.conns.by_origin.iter().flatten().chain(beside) {
             match self.waits_since_ns(*id) {
                 Some(since) if now_ns.saturating_sub(since) >= self.plan.timeout_ns => {
                     late.push(*id);

@@ -180,6 +180,9 @@ impl SlotDriver<'_> {
     /// TLS is agreed upon, then HTTP/2 begun, or a WebSocket opened.
     pub(super) fn go_on_opening(&mut self, id: ConnId, flags: EventFlags) {
         let conn = &mut self.conns.pool[id];
+        if conn.exchange.response.messages.is_some() {
+            return self.await_pong(id);
+        }
         if conn.upgrade.is_some() {
             return self.go_on_switching(id);
         }
@@ -241,12 +244,20 @@ impl SlotDriver<'_> {
                 let took_ns = self.clock.read() - upgrade.began_ns;
                 let role = conn.role;
                 conn.upgrade = None;
-                self.established(id);
                 self.records.of(role).times.upgrade.record(took_ns);
-                self.send(id);
+                match self.broadcast {
+                    Some(_) => self.ping(id),
+                    None => self.opened(id),
+                }
             }
             Err(refusal) => self.refused(id, refusal),
         }
+    }
+
+    /// A connection is ready, and what waits for it leaves.
+    pub(super) fn opened(&mut self, id: ConnId) {
+        self.established(id);
+        self.send(id);
     }
 
     /// A connection is ready for requests.
@@ -291,7 +302,7 @@ impl SlotDriver<'_> {
     }
 
     /// The server would not have it; where that is for good, the slot is without hope.
-    fn refused(&mut self, id: ConnId, (why, for_good): (String, bool)) {
+    pub(super) fn refused(&mut self, id: ConnId, (why, for_good): (String, bool)) {
         self.conns.hopeless |= for_good && !self.conns.reached;
         self.no_connection(id, &why);
     }

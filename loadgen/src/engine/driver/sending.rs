@@ -173,6 +173,9 @@ impl SlotDriver<'_> {
             }
             return;
         }
+        if self.broadcast.is_some() {
+            return self.await_broadcast(id);
+        }
         if conn.flight.is_none() {
             conn.state = State::Idle;
             return;
@@ -245,7 +248,7 @@ impl SlotDriver<'_> {
         recorder.counts.seen.connections.reused_requests += u64::from(reused);
     }
 
-    fn watch_room(&mut self, id: ConnId) {
+    pub(super) fn watch_room(&mut self, id: ConnId) {
         self.keep_polling(id);
         let key = self.conns.pool.key(id);
         let conn = &mut self.conns.pool[id];

@@ -71,6 +71,8 @@ pub struct ConnectionState<'a> {
     /// By origin and number; those of slow readers follow those of the load.
     pub by_origin: Vec<Vec<ConnId>>,
     pub idle: Vec<ConnId>,
+    /// Of a broadcast.
+    pub sender: Option<ConnId>,
     /// How many are the load's, to each origin.
     pub of_load: usize,
     /// Number of this thread's first connection, and user, among all.
@@ -96,13 +98,15 @@ pub struct ConnectionState<'a> {
 impl<'a> ConnectionState<'a> {
     pub fn new(plan: &Plan, pool: &'a mut Pool, share: &ThreadShare) -> ConnectionState<'a> {
         let load = [(Role::Load, share.connections), (Role::Slow, share.slow)];
-        // Idle connections are held to the first origin.
-        let all = [load[0], load[1], (Role::Idle, share.idle)];
+        // Idle connections are held to the first origin, and a broadcast has no other.
+        let senders = usize::from(plan.order.load.broadcast);
+        let all = [load[0], load[1], (Role::Idle, share.idle), (Role::Sender, senders)];
         pool.begin_slot();
         let claim =
             |(index, origin)| pool.claim(origin, index, if index == 0 { &all } else { &load });
         let mut by_origin: Vec<_> = plan.origins.iter().enumerate().map(claim).collect();
-        let idle = by_origin[0].split_off(share.connections + share.slow);
+        let mut idle = by_origin[0].split_off(share.connections + share.slow);
+        let sender = if senders > 0 { idle.pop() } else { None };
         if plan.requests_per_connection != u32::MAX {
             by_origin.iter().flatten().for_each(|id| pool[*id].close());
         }
@@ -117,6 +121,7 @@ impl<'a> ConnectionState<'a> {
             pool,
             by_origin,
             idle,
+            sender,
             of_load: share.connections,
             first: share.first_connection,
             tls,
@@ -186,7 +191,7 @@ impl Records {
     /// Where requests over connections of a role are recorded.
     pub fn of(&mut self, role: Role) -> &mut Recorder {
         match role {
-            Role::Load => &mut self.load,
+            Role::Load | Role::Sender => &mut self.load,
             Role::Slow => &mut self.others.slow,
             Role::Idle => &mut self.others.idle,
         }

@@ -26,6 +26,20 @@ impl OwnTimetables {
         OwnTimetables((first..first + lanes).map(own).collect())
     }
 
+    /// The same for so many lanes, so that what is due is due on all of them at once. The rate is that
+    /// of all together, where it isn't that of each.
+    pub fn together(arrivals: &Arrivals, seed: u64, lanes: usize) -> Self {
+        let mut arrivals = arrivals.clone();
+        if !arrivals.each_connection {
+            for stage in &mut arrivals.stages {
+                stage.rate_per_s /= lanes as f64;
+                stage.to_rate_per_s = stage.to_rate_per_s.map(|rate| rate / lanes as f64);
+            }
+        }
+        let mut due_times = DueTimes::own(&arrivals, seed, 0.0);
+        OwnTimetables(vec![Own { next: due_times.next(), due_times }; lanes])
+    }
+
     /// What is due next on a lane.
     pub fn next(&self, lane: usize) -> Option<Due> {
         self.0[lane].next
@@ -79,6 +93,18 @@ mod tests {
         assert!(together.windows(2).all(|pair| (pair[1] - pair[0]).abs_diff(25_000_000) < 10));
         let mut own = timetables(Process::Poisson, 2);
         assert_ne!(all(&mut own, 0), all(&mut own, 1));
+    }
+
+    #[test]
+    fn lanes_together_share_a_rate() {
+        let stage = Stage { rate_per_s: 40.0, to_rate_per_s: None, for_s: Some(1.0) };
+        let arrivals = Arrivals { stages: vec![stage], ..Arrivals::default() };
+        let mut own = OwnTimetables::together(&arrivals, 7, 4);
+        let first = all(&mut own, 0);
+        assert_eq!(first.len(), 10);
+        assert_eq!(all(&mut own, 3), first);
+        let of_each = Arrivals { each_connection: true, ..arrivals };
+        assert_eq!(all(&mut OwnTimetables::together(&of_each, 7, 4), 0).len(), 40);
     }
 
     #[test]

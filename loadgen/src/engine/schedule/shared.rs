@@ -55,7 +55,7 @@ impl SharedSchedule {
         let source = match &order.load.arrivals {
             None => RequestSource::Budget(RequestBudget::new(order.count, threads)),
             // Each thread makes those of its connections.
-            Some(arrivals) if arrivals.each_connection => {
+            Some(arrivals) if arrivals.each_connection || order.load.broadcast => {
                 RequestSource::Own(OwnTimetables::default())
             }
             Some(arrivals) => {
@@ -88,7 +88,10 @@ impl SharedSchedule {
         let source = match (&self.source, &load.arrivals) {
             (RequestSource::Own(_), Some(arrivals)) => {
                 let seed = plan.order.seed;
-                RequestSource::Own(OwnTimetables::new(arrivals, seed, first_connection, lanes, all))
+                RequestSource::Own(match load.broadcast {
+                    true => OwnTimetables::together(arrivals, seed, lanes),
+                    false => OwnTimetables::new(arrivals, seed, first_connection, lanes, all),
+                })
             }
             (shared, _) => shared.clone(),
         };

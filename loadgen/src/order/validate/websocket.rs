@@ -1,6 +1,6 @@
 //! What must hold of messages of a WebSocket.
 
-use crate::order::{Order, Protocol, Request};
+use crate::order::{KeepAlive, Order, Protocol, Request};
 
 pub fn check(order: &Order) -> Result<(), String> {
     let is_websocket = order.load.protocol == Protocol::WebSocket;
@@ -22,6 +22,10 @@ pub fn check(order: &Order) -> Result<(), String> {
         );
     }
     if !is_websocket {
+        ensure!(
+            !order.load.broadcast,
+            "load.broadcast: messages of a WebSocket are (--broadcast); leave it out"
+        );
         return Ok(());
     }
     order.requests.iter().try_for_each(check_message)?;
@@ -33,6 +37,36 @@ pub fn check(order: &Order) -> Result<(), String> {
     ensure!(
         load.slow_readers.is_none(),
         "load.slow_readers: they are there for plain HTTP/1.1 only; leave them out"
+    );
+    if load.broadcast {
+        check_broadcast(order).map_err(|why| format!("load.broadcast: {why}"))?;
+    }
+    Ok(())
+}
+
+fn check_broadcast(Order { load, requests, count, .. }: &Order) -> Result<(), String> {
+    ensure!(requests.len() == 1, "all connections receive one message; give one request");
+    ensure!(
+        load.idle_connections == 0,
+        "idle connections would receive the messages as well; leave them out"
+    );
+    ensure!(
+        load.keepalive == KeepAlive::Always,
+        "connections stay to receive what comes; leave keepalive out (--keepalive)"
+    );
+    let all = u64::from(load.connections);
+    ensure!(
+        count.is_none_or(|count| count % all == 0),
+        "each message is received by all {all} connections; give a count that is a multiple of that"
+    );
+    let Some(arrivals) = &load.arrivals else { return Ok(()) };
+    ensure!(
+        count.is_none() && !arrivals.stages.is_empty() && arrivals.share.is_none(),
+        "an open loop has stages, and neither a count nor a share (--rate)"
+    );
+    ensure!(
+        arrivals.burst.is_none() && load.send_delay_budget_s == 0.0,
+        "one message is sent at a time, when it is due; leave out burst and send_delay_budget_s"
     );
     Ok(())
 }

@@ -63,7 +63,7 @@ fn a_message_is_shown_with_its_handshake() {
     let table = output(&["run", "-n", "10", "-c", "1", "--message", "hi", &url]);
     let text = String::from_utf8_lossy(&table.stdout);
     for words in
-        ["answered messages/s over", "\nMessages       10 sent, 10 completed", "\nWebSocket "]
+        ["messages received/s over", "\nMessages       10 sent, 10 completed", "\nWebSocket "]
     {
         assert!(text.contains(words), "{words:?} in {text}");
     }

@@ -55,12 +55,13 @@ impl<S: Read + Write> Socket<S> {
         self.client.stream.read_exact(&mut bytes).ok().map(|()| bytes)
     }
 
-    /// The next message; `None` when the client said farewell, or closed.
+    /// The next message; `None` when the client said farewell, or closed. Pings are answered.
     pub fn message(&mut self) -> Option<Vec<u8>> {
         loop {
             match self.frame()? {
                 (TEXT | BINARY, payload) => return Some(payload),
                 (CLOSE, _) => return None,
+                (PING, payload) => self.send(PONG, &payload),
                 _ => {}
             }
         }

@@ -63,6 +63,9 @@ class LoadFlags:
         str | None, flag("TEXT: of WebSocket (--binary), JSON of gRPC (--proto FILE).")
     ] = None
     binary: Annotated[bool, Parameter(show=False)] = False
+    broadcast: Annotated[
+        bool, flag("WebSocket: one more sends; all connections receive.", rare=True)
+    ] = False
     proto: Annotated[Path | None, Parameter(show=False)] = None
     events: Annotated[
         str | None, flag("FORMAT: time each event (token) of streams: sse, lines, grpc.")

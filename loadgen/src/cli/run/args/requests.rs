@@ -37,6 +37,10 @@ pub struct RequestFlags {
     /// asked, by reflection]
     #[arg(long, value_name = "FILE")]
     pub protoset: Option<PathBuf>,
+    /// WebSocket: one more connection sends the message, and all --connections have to receive it;
+    /// what one of them receives counts as a response [default: each sends, and is answered]
+    #[arg(long, requires = "message")]
+    pub broadcast: bool,
     /// WebSocket: the message is binary [default: it is text]
     #[arg(long, requires = "message")]
     pub binary: bool,

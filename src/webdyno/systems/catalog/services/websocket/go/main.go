@@ -1,4 +1,4 @@
-// A server that sends each message of a WebSocket back.
+// A server that sends each message of a WebSocket back, or to all who listen.
 package main
 
 import (
@@ -19,6 +19,8 @@ func main() {
 		io.WriteString(w, "Hello, World!")
 	})
 	http.HandleFunc("GET /echo", echo)
+	all := hub{listeners: map[chan *websocket.PreparedMessage]bool{}}
+	http.HandleFunc("GET /broadcast", all.broadcast)
 	address := net.JoinHostPort(os.Getenv("HOST"), os.Getenv("PORT"))
 	log.Fatal(http.ListenAndServe(address, nil))
 }

@@ -1,10 +1,15 @@
-//! Sends each message of a WebSocket back.
+//! Sends each message of a WebSocket back, or to all who listen.
 
 use std::env;
 
 use axum::Router;
+use axum::extract::State;
 use axum::extract::ws::{Message, WebSocket, WebSocketUpgrade};
 use axum::routing::get;
+use tokio::sync::broadcast;
+
+/// How many messages may wait for a listener that reads slowly, before it misses some.
+const WAITING: usize = 256;
 
 type Failure = Box<dyn std::error::Error>;
 
@@ -20,9 +25,39 @@ async fn serve() -> Result<(), Failure> {
     let address = (env::var("HOST")?, env::var("PORT")?.parse()?);
     let router = Router::new()
         .route("/plaintext", get(|| async { "Hello, World!" }))
-        .route("/echo", get(|upgrade: WebSocketUpgrade| async { upgrade.on_upgrade(echo) }));
+        .route("/echo", get(|upgrade: WebSocketUpgrade| async { upgrade.on_upgrade(echo) }))
+        .route("/broadcast", get(join))
+        .with_state(broadcast::Sender::new(WAITING));
     let listener = tokio::net::TcpListener::bind(address).await?;
     Ok(axum::serve(listener, router).await?)
+}
+
+async fn join(
+    State(all): State<broadcast::Sender<Message>>,
+    upgrade: WebSocketUpgrade,
+) -> axum::response::Response {
+    upgrade.on_upgrade(|socket| send_to_all(socket, all))
+}
+
+async fn send_to_all(mut socket: WebSocket, all: broadcast::Sender<Message>) {
+    let mut messages = all.subscribe();
+    loop {
+        tokio::select! {
+            heard = socket.recv() => match heard {
+                Some(Ok(message @ (Message::Text(_) | Message::Binary(_)))) => {
+                    // There is one who receives it: this one.
+                    let _ = all.send(message);
+                }
+                Some(Ok(_)) => {}
+                _ => return,
+            },
+            message = messages.recv() => match message {
+                Ok(message) if socket.send(message).await.is_ok() => {}
+                // It is gone, or too slow.
+                _ => return,
+            },
+        }
+    }
 }
 
 async fn echo(mut socket: WebSocket) {
