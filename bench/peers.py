@@ -31,7 +31,7 @@ from rig.process import BenchError
 from rig.samples import Ratio, Sample, missed_rate, ratio, take_sample
 from rig.script import Script, progress
 
-ECHO = ["echo_server"]
+ECHO = "echo_server"
 """What messages over WebSocket are sent to, next to nginx for all else."""
 
 EXAMPLES = """\
@@ -45,8 +45,8 @@ EXAMPLES = """\
     .venv/bin/python bench/peers.py --peers loadgen,loadgen-before --rounds 15 --duration 1
   calls of gRPC against ghz (go install github.com/bojand/ghz/cmd/ghz@latest), 11 rounds of 2 s
     .venv/bin/python bench/peers.py --cases grpc --rounds 11
-  messages over WebSocket against k6 (go install go.k6.io/k6@latest), which takes a while to begin
-    .venv/bin/python bench/peers.py --cases websocket --rounds 11 --duration 8
+  messages over WebSocket (go install github.com/go-disf/websocket-benchmark@latest)
+    .venv/bin/python bench/peers.py --cases websocket --rounds 11
   TLS, HTTP/1.1 and HTTP/2
     .venv/bin/python bench/peers.py --tls --cases small,connect,http2
 """
@@ -133,7 +133,8 @@ def note(file: TextIO | None, record: Mapping[str, object]) -> None:
 
 def compare(options: Namespace, console: Console) -> None:
     """Run all cases and print their tables."""
-    paths = programs.provide([*(CLIENTS[name].program for name in options.peers), *ECHO])
+    served = [ECHO] if any(CASES[name].websocket for name in options.cases) else []
+    paths = programs.provide([*(CLIENTS[name].program for name in options.peers), *served])
     cores = machine.split_this_machine()
     order = random.Random(options.seed)
     console.print(machine.describe())
@@ -154,7 +155,7 @@ def compare(options: Namespace, console: Console) -> None:
 def serving(case: Case, cores: Cores, paths: Mapping[str, Path]) -> AbstractContextManager[Server]:
     """Start what a case loads."""
     if case.websocket:
-        return running_echo_server(paths["echo_server"], cores.server)
+        return running_echo_server(paths[ECHO], cores.server)
     return running_nginx(cores.server, tls=case.tls)
 
 

@@ -133,13 +133,13 @@ CASES = {
         ),
         Case(
             "websocket",
-            "messages of 13 bytes over WebSocket, 64 connections",
-            "/echo",
+            "messages of 71 bytes over WebSocket, 64 connections",
+            "/ws",
             connections=64,
             websocket=True,
-            reference="k6",
+            reference="websocket-benchmark",
             floor="floor",
-            goals={"k6": 0.5},
+            goals={"websocket-benchmark": 0.5},
         ),
     )
 }

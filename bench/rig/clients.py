@@ -18,8 +18,11 @@ AB_REQUESTS_PER_S = 1_000_000
 """More than any server answers: ab wants a number next to the time, and memory for each of them."""
 
 
-K6_SCRIPT = Path(__file__).with_name("websocket.js")
-TEXT = "Hello, World!"
+WEBSOCKET_BENCHMARK_MESSAGES_PER_S = 25_000
+"""About what it sends on one core: it wants a number, no time."""
+TEXT = '{"service": "echo", "method": "Echo", "EchoRequest": {"name":"tester"}}'
+"""What it always sends; the others the same."""
+
 PROTO = Path(__file__).parents[2] / "src/webdyno/systems/catalog/sites/grpc-greeter/greeter.proto"
 MESSAGE = '{"name": "world"}'
 
@@ -107,7 +110,7 @@ def _floor(case: Case, url: str, duration_s: float) -> list[str]:
         *(parts.netloc, parts.path),
         *("--connections", str(case.connections), "--duration", f"{duration_s:g}"),
         *([] if case.keepalive else ["--new-connections"]),
-        *(["--websocket"] if case.websocket else []),
+        *(["--message", TEXT] if case.websocket else []),
         *(["--rate", str(case.rate_rps)] if case.rate_rps else []),
     ]
 
@@ -196,14 +199,11 @@ def _ghz(case: Case, url: str, duration_s: float) -> list[str]:
     ]
 
 
-def _k6(case: Case, url: str, duration_s: float) -> list[str]:
+def _websocket_benchmark(case: Case, url: str, duration_s: float) -> list[str]:
     if not case.websocket:
-        raise CannotMakeLoadError("it is asked for messages over WebSocket only here")
-    return [
-        *("run", "--quiet", "--no-usage-report"),
-        *("--env", f"URL={url.replace('http', 'ws', 1)}", "--env", f"USERS={case.connections}"),
-        *("--env", f"SECONDS={duration_s:g}", str(K6_SCRIPT)),
-    ]
+        raise CannotMakeLoadError("it speaks WebSocket only")
+    messages = _whole_seconds(duration_s) * WEBSOCKET_BENCHMARK_MESSAGES_PER_S
+    return ["-c", str(case.connections), "-n", str(messages), "-url", url.replace("http", "ws", 1)]
 
 
 def _oha(case: Case, url: str, duration_s: float) -> list[str]:
@@ -248,6 +248,11 @@ CLIENTS = {
         Client("hey", "hey", _hey, counts.hey),
         Client("oha", "oha", _oha, counts.oha),
         Client("ghz", "ghz", _ghz, counts.ghz),
-        Client("k6", "k6", _k6, counts.k6),
+        Client(
+            "websocket-benchmark",
+            "websocket-benchmark",
+            _websocket_benchmark,
+            counts.websocket_benchmark,
+        ),
     )
 }

@@ -112,9 +112,10 @@ def ghz(output: str) -> Counts:
     return Counts(right, sum(_integers(by_status)) - right)
 
 
-def k6(output: str) -> Counts:
-    """Read what our script for k6 prints."""
-    return floor(output)
+def websocket_benchmark(output: str) -> Counts:
+    """Read the table of websocket-benchmark."""
+    complete = _needed(r"^Complete requests:\s+(\d+)", output)
+    return Counts(complete, _needed(r"^Failed requests:\s+(\d+)", output))
 
 
 CUT_OFF = "aborted due to deadline"

@@ -5,7 +5,7 @@
 //! loadgen against it. `--drop` leaves the bytes in the kernel (`MSG_TRUNC`), as loadgen does
 //! with large bodies; `--new-connections` opens one for each request; `--rate` sends each request
 //! when it is due, as an open loop does, or together with others up to `--budget-us` later; with
-//! `--websocket` requests and answers are short messages. In an open loop
+//! `--message` requests and answers are messages of a WebSocket. In an open loop
 //! it also counts its wake-ups and keeps how late it sent, so that it is compared at its exactness.
 
 use std::error::Error;
@@ -23,7 +23,6 @@ use rustix::net::{RecvFlags, SendFlags, recv, send};
 use rustix::thread::{nanosleep, set_current_timer_slack};
 use serde_json::json;
 
-const MESSAGE: &[u8] = b"Hello, World!";
 const MASK_BYTES: usize = 4;
 const READ_BYTES: usize = 64 * 1024;
 const EVENTS: usize = 256;
@@ -48,9 +47,9 @@ struct Options {
     /// Open a new connection for each request
     #[arg(long, conflicts_with = "rate")]
     new_connections: bool,
-    /// Send short messages over WebSocket, which come back
+    /// Send this over WebSocket, a short message that comes back
     #[arg(long, conflicts_with_all = ["drop", "new_connections"])]
-    websocket: bool,
+    message: Option<String>,
     /// Requests per second of an open loop at a constant rate
     #[arg(long)]
     rate: Option<f64>,
@@ -83,8 +82,8 @@ struct Client {
 
 impl Client {
     fn new(options: &Options) -> Result<Self, Box<dyn Error>> {
-        if options.websocket {
-            return Client::of_messages(options);
+        if let Some(message) = &options.message {
+            return Client::of_messages(options, message);
         }
         let wish = if options.new_connections { "close" } else { "keep-alive" };
         let request = format!(
@@ -110,13 +109,13 @@ impl Client {
     }
 
     /// A server sends back what it got, without the four bytes of the mask.
-    fn of_messages(options: &Options) -> Result<Self, Box<dyn Error>> {
+    fn of_messages(options: &Options, message: &str) -> Result<Self, Box<dyn Error>> {
         let head = format!(
             "GET {} HTTP/1.1\r\nHost: {}\r\nUpgrade: websocket\r\nConnection: Upgrade\r\n\
              Sec-WebSocket-Version: 13\r\n",
             options.path, options.address
         );
-        let request = masked(Kind::Text, MESSAGE, handshake::mask());
+        let request = masked(Kind::Text, message.as_bytes(), handshake::mask());
         Ok(Self {
             address: options.address,
             handshake: Some(handshake::request(&head).0),
