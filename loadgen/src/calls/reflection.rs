@@ -195,6 +195,7 @@ fn order_of(request: Request, like: &Order) -> Order {
         idle_connections: 0,
         slow_readers: None,
         protocol: Protocol::Http2,
+        broadcast: false,
         streams: None,
         tls,
         connect_to,

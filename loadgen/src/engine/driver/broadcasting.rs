@@ -8,7 +8,7 @@ use rustix::net::RecvFlags;
 use super::SlotDriver;
 use super::answering::READS_AT_ONCE;
 use crate::engine::exchange::Sending;
-use crate::engine::pool::{ConnId, Role, State};
+use crate::engine::pool::{ConnId, State};
 use crate::engine::socket::Got;
 use crate::websocket::farewell::Farewell;
 use crate::websocket::frame::Fault;

@@ -169,7 +169,8 @@ fn a_sender_that_is_closed_is_opened_again() {
         to_all(members, message);
         false
     });
-    let result = run(&broadcasts(&server, json!({})));
+    // A pause, in which the end is seen: what is sent into a connection that ends is lost.
+    let result = run(&broadcasts(&server, json!({"load": {"think": {"mean_s": 0.05}}})));
     expect(&result, &[("/requests/completed", COUNT)]);
     let opened = number(&result, "/connections/opened");
     assert!((RECEIVERS + ROUNDS - 1..=RECEIVERS + ROUNDS + 1).contains(&opened), "{result:#}");
