@@ -10,7 +10,7 @@ from webdyno.core.records import PreflightRecord, SlotRecord
 from webdyno.measure.folder import RunFolder
 
 SERVER = """
-import base64, hashlib, os, socketserver, sys
+import base64, contextlib, hashlib, os, socketserver, sys
 
 SAID = sys.argv[1].encode()
 everybody = []
@@ -38,9 +38,13 @@ class Echo(socketserver.StreamRequestHandler):
             if start[0] == 0x89:
                 self.wfile.write(bytes([0x8A, 0]))
                 continue
-            for each in everybody if SAID == b"to all" else [self]:
-                each.wfile.write(bytes([start[0], len(SAID)]) + SAID)
-        everybody.remove(self)
+            for each in list(everybody) if SAID == b"to all" else [self]:
+                with contextlib.suppress(OSError, ValueError):  # it is gone
+                    each.wfile.write(bytes([start[0], len(SAID)]) + SAID)
+    def finish(self):
+        if self in everybody:
+            everybody.remove(self)
+        super().finish()
 
 class Server(socketserver.ThreadingTCPServer):
     allow_reuse_address = daemon_threads = True
