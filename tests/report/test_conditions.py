@@ -139,8 +139,8 @@ def test_what_is_not_known_of_the_machine_is_excluded() -> None:
         (
             Load(loop="open", rate_per_s=500, connections=9, broadcast=True),
             (
-                "open loop, 500 requests due per second, at random (Poisson), 9 connections, one more "
-                "sends to all, keep-alive always, timeout 5 s"
+                "open loop, 500 requests due per second, at random (Poisson), 9 connections, one "
+                "more sends to all, keep-alive always, timeout 5 s"
             ),
         ),
         (
