@@ -19,7 +19,7 @@ import pytest
 
 NEXT = "next"
 """What a worker says to get a test; all else that it says is a report."""
-DEAR_FOLDER, DEAR = "e2e", 10
+DEAR_FOLDER, DEAR = "e2e", 30
 """Tests that mostly wait for servers, and how many others take as long: some workers begin with
 those, and others have the CPUs meanwhile."""
 

@@ -99,6 +99,7 @@ def test_instructions_are_counted_in_slots_of_their_own(
         assert 1_000 < record.instructions / record.responses < 10_000_000
 
 
+@pytest.mark.long
 def test_what_is_asked_for_too_much_has_no_cost(tmp_path: Path) -> None:
     (tmp_path / "slow.py").write_text(SLOW)
     quick, slow = (

@@ -82,6 +82,7 @@ def test_a_service_is_found_by_its_usual_variables(tmp_path: Path, service: str)
         assert said(running) == answers[service]
 
 
+@pytest.mark.long
 def test_pgbouncer_stands_in_front_of_postgresql_where_asked(tmp_path: Path) -> None:
     by_socket = "SELECT inet_server_addr() IS NULL"  # as the server sees it
     ask = f'mkdir -p public; psql "$DATABASE_URL" -At -c "{by_socket}" >public/said.txt 2>&1'
@@ -94,6 +95,7 @@ def test_pgbouncer_stands_in_front_of_postgresql_where_asked(tmp_path: Path) -> 
         running.check_alive()
 
 
+@pytest.mark.long
 def test_postgresql_is_found_by_its_socket(tmp_path: Path) -> None:
     ask = 'mkdir -p public; psql "$DATABASE_URL" -At -c "SHOW listen_addresses" >public/said.txt'
     with started(
@@ -128,6 +130,7 @@ FROM pg_stat_user_tables WHERE schemaname = 'public'"""
 """Rows for which autovacuum might begin in the middle of a slot."""
 
 
+@pytest.mark.long
 def test_statements_are_planned_for_what_setup_left(tmp_path: Path) -> None:
     behind, fill = {"db": "postgresql"}, MAKES["postgresql"]
     with started(
@@ -249,7 +252,7 @@ def asked(running: RunningStack, service: str, words: str) -> str:
     [
         ("postgresql", CHANGES.format("DEFAULT"), SHOWS),
         further("mariadb", CHANGES.format("NULL"), SHOWS),
-        ("redis", "RENAME a d", "EXISTS a"),
+        further("redis", "RENAME a d", "EXISTS a"),
     ],
 )
 def test_what_a_service_held_is_put_back_as_often_as_wanted(

@@ -111,6 +111,7 @@ def test_stacks_and_a_load_generator_are_compared(packages: Path) -> None:
     assert (run / "catalog" / nginx).read_bytes() == (BUILT_IN / nginx).read_bytes()
 
 
+@pytest.mark.long
 def test_a_question_is_asked_by_its_table(packages: Path) -> None:
     file = packages.parent / "slowest.toml"
     file.write_text(f'{EXPERIMENT}[slowest]\nbegins = "Well:"\n')

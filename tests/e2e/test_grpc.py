@@ -7,6 +7,7 @@ import pytest
 
 from e2e.commands import left_behind, run_rounds, webdyno, webdyno_here
 from load.greeter import greeter, reflecting, written
+from variants import further
 from webdyno.core.records import PreflightRecord, SlotRecord
 from webdyno.measure.folder import RunFolder
 
@@ -79,7 +80,7 @@ def write(home: Path, call: str, *, load: str = "", ready: str = "") -> None:
         # It knows POST only, and resets the GET that asks if it is up.
         (AS_BYTES, ', streams = 2, protocol = "h2c"', ""),
         (AS_JSON, PROTO, 'ready = "grpc"'),
-        (FILLED, PROTO, 'ready = "grpc"'),
+        further(FILLED, PROTO, 'ready = "grpc"'),
     ],
     ids=["bytes", "json", "values"],
 )

@@ -143,7 +143,12 @@ def page_like(pages: Path, name: str) -> Path:
 @NEEDS_BROWSER
 @pytest.mark.parametrize("scheme", ["light", further("dark")])
 @pytest.mark.parametrize(
-    "name", ["index.html", "fortunes-full-*.html", "stack-axum.html", "about.html", "compare.html"]
+    "name",
+    [
+        "index.html",
+        *map(further, ("fortunes-full-*.html", "stack-axum.html", "about.html")),
+        "compare.html",
+    ],
 )
 def test_a_page_is_quiet_fits_and_shuts_nobody_out(
     browser: Browser, pages: Path, name: str, scheme: Scheme

@@ -220,7 +220,7 @@ server { listen 80; listen 443 ssl http2; server_name shop.example;
         further(("--set=load.headers.Host=shop.example:81",), "shop.example "),
         further(("--traffic=curl -H 'Host: shop.example' http://x/",), "shop.example "),
         further(("--host=shop.example", "--set=load.protocol=https"), "shop.example shop.example"),
-        (("--host=shop.example", "--set=load.protocol=h2"), "shop.example shop.example"),
+        further(("--host=shop.example", "--set=load.protocol=h2"), "shop.example shop.example"),
     ],
     ids=["host", "header", "curl", "https", "h2"],
 )

@@ -301,7 +301,7 @@ class Hello(BaseHTTPRequestHandler):
         further("fedoras-lighttpd", "http"),
         further("fedoras-lighttpd", "https"),
         further("fedoras-caddy", "http"),
-        ("fedoras-caddy", "https"),
+        further("fedoras-caddy", "https"),
     ],
 )
 def test_what_a_distribution_gives_is_measured(

@@ -112,6 +112,7 @@ def starve(_: psutil.Process) -> None:
         pytest.skip("nobody may go before others here")
 
 
+@pytest.mark.measures  # its processes go before those of all other tests
 @pytest.mark.parametrize(
     "disturb", [stop_the_load_generator, further(stop_all), further(freeze), starve]
 )

@@ -79,7 +79,11 @@ def start_driver(stack: str, site: str) -> tuple[subprocess.Popen[bytes], dict[s
 
 @pytest.mark.parametrize(
     ("stack", "site"),
-    [further("nginx", "static"), ("apache-event", "static"), ("nginx-phpfpm", "hello-php")],
+    [
+        further("nginx", "static"),
+        further("apache-event", "static"),
+        ("nginx-phpfpm", "hello-php"),
+    ],
 )
 @pytest.mark.parametrize("how", [signal.SIGKILL, further(signal.SIGTERM), signal.SIGINT])
 def test_a_killed_or_interrupted_webdyno_leaves_nothing(
@@ -109,10 +113,10 @@ def open_scratch() -> Iterator[Path]:
     ("stack", "site"),
     [
         ("nginx", "static"),
-        ("apache-prefork-modphp", "hello-php"),
+        further("apache-prefork-modphp", "hello-php"),
         ("nginx-phpfpm", "frontpage"),
-        ("node", "spin"),
-        ("redis", "keys"),
+        further("node", "spin"),
+        further("redis", "keys"),
     ],
 )
 def test_an_ordinary_user_can_start_it(stack: str, site: str, open_scratch: Path) -> None:
