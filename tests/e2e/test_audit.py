@@ -39,6 +39,11 @@ def piped(text: str, *arguments: str, folder: Path) -> subprocess.CompletedProce
     )
 
 
+def audited(text: str, *arguments: str, folder: Path) -> subprocess.CompletedProcess[str]:
+    (folder / "text").write_text(text)
+    return webdyno_here("audit", "text", *arguments, folder=folder)
+
+
 def test_a_clean_run_of_ab_has_nothing_serious(tmp_path: Path, url: str) -> None:
     done = piped(ab("-q", "-k", "-c", "4", "-n", "5000", url), folder=tmp_path)
     assert done.returncode == 0, done.stdout
@@ -48,12 +53,12 @@ def test_a_clean_run_of_ab_has_nothing_serious(tmp_path: Path, url: str) -> None
 
 def test_an_error_page_measured_by_ab_is_noticed(tmp_path: Path, url: str) -> None:
     text = ab("-q", "-c", "4", "-n", "500", f"{url.rstrip('/')}/missing")
-    done = piped(text, "--format=json", folder=tmp_path)
+    done = audited(text, "--format=json", folder=tmp_path)
     assert done.returncode == 1
     (warning,) = [each for each in json.loads(done.stdout)["warnings"] if each["rule"] == "non-2xx"]
     assert warning["severity"] == "serious"
     assert text.splitlines()[warning["line"] - 1].startswith("Non-2xx responses:")
-    shown = piped(text, folder=tmp_path)
+    shown = audited(text, folder=tmp_path)
     assert "Can't be believed" in shown.stdout
     assert "404 page" in shown.stdout
 
@@ -111,15 +116,15 @@ def test_what_is_left_unread_is_no_clean_bill(tmp_path: Path) -> None:
         "  Reqs/sec  5000.00  10.00  5100.00\n  Latency  1.00ms  1.00ms  9.00ms\n"
         "    1xx - 0, 2xx - 50000, 3xx - 0, 4xx - 0, 5xx - 0\n    others - 0\n"
     )
-    clean = piped(text, folder=tmp_path)
+    clean = audited(text, folder=tmp_path)
     assert (clean.returncode, "Nothing to object to." in clean.stdout) == (0, True)
-    done = piped(text + "\nrequests/s: 512\nmean latency: 3 ms\n", folder=tmp_path)
+    done = audited(text + "\nrequests/s: 512\nmean latency: 3 ms\n", folder=tmp_path)
     assert done.returncode == 2
     assert "Not read: lines 8 to 9" in done.stdout
     assert "Nothing to object to" not in done.stdout
     assert all(line == line.rstrip() for line in done.stdout.splitlines())
     table = "| a | rate |\n|---|---|\n| x | 5123.5 |\n| y | 6234.5 |\n"
-    alone = piped(table, folder=tmp_path)
+    alone = audited(table, folder=tmp_path)
     assert (alone.returncode, "Not judged" in alone.stdout) == (2, True)
 
 
