@@ -12,6 +12,7 @@ for (const form of document.querySelectorAll(".filters")) {
 
 const boxes = [...document.querySelectorAll("input[name=pick]")];
 const leads = document.querySelector(".compare");
+for (const heading of document.querySelectorAll(".picks")) heading.textContent = "compare";
 for (const box of boxes) {
   box.hidden = false;
   box.checked = false;
