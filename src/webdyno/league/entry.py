@@ -9,8 +9,10 @@ from webdyno.core.errors import OperationError, UserError
 from webdyno.core.format import listed
 from webdyno.core.service import Service
 from webdyno.core.stack import Stack
+from webdyno.core.tables import read_text
 from webdyno.launch.arrangement import AskedSystems, arrange
 from webdyno.launch.caller import Caller
+from webdyno.launch.foreign import agree_to_use
 from webdyno.launch.measure import measure_again
 from webdyno.league.judged import JudgedRun
 from webdyno.league.task import SITES
@@ -30,6 +32,8 @@ LOCKS = {
 """By what names a program's packages: what pins their versions."""
 PINNED = re.compile(r"^\s*([\w.\-\[\]]+\s*==|#|--|-r\b|\\|$)")
 """A line of a requirements.txt that leaves no version open."""
+PACKAGE = re.compile(r"\s*([A-Za-z0-9][\w.\-]*)")
+LONGEST_NAME = 80
 RANGES = re.compile(r"<version>\s*(\[|\(|LATEST|RELEASE|[^<]*-SNAPSHOT)")
 WORKERS = {"workers", "processes", "worker_processes"}
 
@@ -39,12 +43,14 @@ def check_entry(
 ) -> list[str]:
     """Return what speaks against an entry's stacks; nothing where they are fit for the league.
 
-    Raise UserError where the folder is no catalog with a stack.
+    Raise UserError where the folder is no catalog with a stack, has links that lead out of it, or
+    nobody agrees to its use: before that nothing of it is read but its catalog.
     """
     catalogue = Catalogue.load([*catalogs, folder])
     own = [stack for stack in catalogue.stacks.values() if stack.folder.is_relative_to(folder)]
     if not own:
         raise UserError(f"--check {folder}: has no stack, stacks/NAME/stack.toml")
+    agree_to_use(catalogue, caller)
     known = Catalogue.load(catalogs).stacks
     remarks = []
     for stack in own:
@@ -81,7 +87,9 @@ def _of_service(service: Service) -> Iterator[str]:
     if not service.facts:
         yield "has no [facts]: say how many workers there are, and what is logged"
     if service.build:
-        yield from unpinned(service.path_of(service.build.program))
+        program = service.path_of(service.build.program)
+        if program.resolve().is_relative_to(service.folder.parent.resolve()):
+            yield from unpinned(program)
     for name in sorted(WORKERS & service.settings.keys()):
         if isinstance(service.settings[name].default, int):
             yield (
@@ -95,13 +103,13 @@ def unpinned(program: Path) -> Iterator[str]:
     for names, locks in LOCKS.items():
         if (program / names).is_file() and not any((program / lock).is_file() for lock in locks):
             yield f"{names} has no lock file next to it ({' or '.join(locks)}): versions are open"
-    requirements = program / "requirements.txt"
-    if requirements.is_file():
-        lines = requirements.read_text().splitlines()
-        if open_ones := [line.strip() for line in lines if not PINNED.match(line)]:
-            yield f"requirements.txt leaves a version open: {open_ones[0]}"
-    pom = program / "pom.xml"
-    if pom.is_file() and RANGES.search(pom.read_text()):
+    for line in (read_text(program / "requirements.txt") or "").splitlines():
+        if not PINNED.match(line):
+            package = PACKAGE.match(line)
+            named = f": that of {package[1][:LONGEST_NAME]}" if package else ""
+            yield f"requirements.txt leaves a version open{named}"
+            break
+    if RANGES.search(read_text(program / "pom.xml") or ""):
         yield "pom.xml has a version that is a range, LATEST, RELEASE or a snapshot"
 
 
