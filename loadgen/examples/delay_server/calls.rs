@@ -2,17 +2,13 @@
 
 use std::collections::VecDeque;
 
-pub const PREFACE: &[u8] = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n";
+use loadgen::http2::frame::{self, DATA, END_HEADERS, END_STREAM, HEAD_BYTES, HEADERS, Head};
+
 /// Settings, those of the client acknowledged, and room for any number of requests.
 pub const BEGIN: &[u8] = b"\0\0\0\x04\0\0\0\0\0\
     \0\0\0\x04\x01\0\0\0\0\
     \0\0\x04\x08\0\0\0\0\0\x7f\0\0\0";
 
-const DATA: u8 = 0;
-const HEADERS: u8 = 1;
-const END_STREAM: u8 = 1;
-const END_HEADERS: u8 = 4;
-const FRAME_HEAD_BYTES: usize = 9;
 /// Status 200, and the content's type (RFC 7541).
 const HEAD: &[u8] = b"\x88\x0f\x10\x10application/grpc";
 const MESSAGE: &[u8] = b"\0\0\0\0\x0dHello, World!";
@@ -31,18 +27,16 @@ impl Calls {
     pub fn ended(&mut self, bytes: &[u8]) -> u64 {
         self.frames.extend_from_slice(bytes);
         let (mut at, mut ended) = (0, 0);
-        while let Some([a, b, c, kind, flags, stream @ ..]) =
-            self.frames[at..].first_chunk::<FRAME_HEAD_BYTES>()
-        {
-            let payload = u32::from_be_bytes([0, *a, *b, *c]) as usize;
-            if self.frames.len() < at + FRAME_HEAD_BYTES + payload {
+        while let Some(head) = Head::read(&self.frames[at..]) {
+            let end = at + HEAD_BYTES + head.length;
+            if self.frames.len() < end {
                 break;
             }
-            if matches!(*kind, DATA | HEADERS) && flags & END_STREAM != 0 {
-                self.streams.push_back(u32::from_be_bytes(*stream));
+            if matches!(head.kind, DATA | HEADERS) && head.has(END_STREAM) {
+                self.streams.push_back(head.stream);
                 ended += 1;
             }
-            at += FRAME_HEAD_BYTES + payload;
+            at = end;
         }
         self.frames.drain(..at);
         ended
@@ -51,18 +45,12 @@ impl Calls {
     /// The answer to the call that waits longest.
     pub fn answer(&mut self) -> Vec<u8> {
         let stream = self.streams.pop_front().unwrap_or_default();
-        [
-            frame(HEADERS, END_HEADERS, stream, HEAD),
-            frame(DATA, 0, stream, MESSAGE),
-            frame(HEADERS, END_HEADERS | END_STREAM, stream, TRAILERS),
-        ]
-        .concat()
+        let mut answer = Vec::new();
+        frame::write(&mut answer, HEADERS, END_HEADERS, stream, HEAD);
+        frame::write(&mut answer, DATA, 0, stream, MESSAGE);
+        frame::write(&mut answer, HEADERS, END_HEADERS | END_STREAM, stream, TRAILERS);
+        answer
     }
-}
-
-fn frame(kind: u8, flags: u8, stream: u32, payload: &[u8]) -> Vec<u8> {
-    let length = (payload.len() as u32).to_be_bytes();
-    [&length[1..], &[kind, flags], &stream.to_be_bytes(), payload].concat()
 }
 
 #[cfg(test)]
@@ -71,10 +59,11 @@ mod tests {
 
     #[test]
     fn calls_are_counted_however_they_are_cut() {
-        let call = |stream| {
-            [frame(HEADERS, END_HEADERS, stream, b"x"), frame(DATA, END_STREAM, stream, b"yz")]
-        };
-        let said = [call(1), call(3)].concat().concat();
+        let mut said = Vec::new();
+        for stream in [1, 3] {
+            frame::write(&mut said, HEADERS, END_HEADERS, stream, b"x");
+            frame::write(&mut said, DATA, END_STREAM, stream, b"yz");
+        }
         for cut in 0..=said.len() {
             let mut calls = Calls::default();
             let (first, second) = said.split_at(cut);

@@ -2,7 +2,8 @@
 
 use std::borrow::Cow;
 
-use super::calls::{BEGIN, Calls, PREFACE};
+use super::calls::{BEGIN, Calls};
+use loadgen::http2::frame::PREFACE;
 use loadgen::websocket::handshake;
 
 const ANSWER: &[u8] =

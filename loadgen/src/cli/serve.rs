@@ -113,9 +113,8 @@ fn trace(
         if seen.trouble.is_some() {
             seen.response.body.clear();
         }
-        let answer = TracedAnswer::seen(number, &seen);
         let json = calls.json(number, &seen.response.body).and_then(Result::ok);
-        report(&answer.with_json(json), &seen.response.body)?;
+        report(&TracedAnswer::seen(number, &seen, json), &seen.response.body)?;
     }
     Ok(plan.requests.len())
 }

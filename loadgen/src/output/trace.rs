@@ -61,7 +61,7 @@ impl TracedAnswer {
     }
 
     /// Of the request of a number, which nobody's values are in.
-    pub fn seen(request: usize, seen: &Seen) -> TracedAnswer {
+    pub fn seen(request: usize, seen: &Seen, json: Option<Value>) -> TracedAnswer {
         let fault = seen.fault.as_ref();
         TracedAnswer {
             request,
@@ -70,12 +70,9 @@ impl TracedAnswer {
             came_bytes: Some(seen.came_bytes),
             trouble: seen.trouble.as_ref().map(|trouble| trouble.kind),
             failure: seen.trouble.as_ref().map(|trouble| &trouble.why).or(fault).cloned(),
+            json,
             ..TracedAnswer::of(seen.status, &seen.response.fields, &seen.response.body)
         }
-    }
-
-    pub fn with_json(self, json: Option<Value>) -> TracedAnswer {
-        TracedAnswer { json, ..self }
     }
 
     fn of(status: u16, head: &[u8], body: &[u8]) -> TracedAnswer {
