@@ -16,7 +16,7 @@ def call(json: object, **keys: Any) -> WrittenRequest:  # noqa: ANN401 (of a req
 
 def filled(written: WrittenRequest, **values: Any) -> list[WrittenRequest]:  # noqa: ANN401
     named = {name: Values.model_validate(its) for name, its in values.items()}
-    return filled_calls(written, named, {"SECRET": "hidden"})
+    return list(filled_calls(written, named, {"SECRET": "hidden"}))
 
 
 def test_each_row_makes_a_message() -> None:

@@ -1,7 +1,7 @@
 """Calls of gRPC: the messages that values make of one, and whether its service has such."""
 
 import json
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from pathlib import Path
 from random import Random
 
@@ -23,22 +23,21 @@ DRAWN = 1_000
 
 def filled_calls(
     written: WrittenRequest, values: Mapping[str, Values], environment: Mapping[str, str]
-) -> list[WrittenRequest]:
-    """Return a call once for each message that values make of it; other requests as they are.
+) -> Iterator[WrittenRequest]:
+    """Yield a call once for each message that values make of it; other requests as they are.
 
     Raise UserError where a secret isn't there.
     """
     names = places(written.texts)
     if not written.is_call or not values or not names:
-        return [written]
+        yield written
+        return
     secret = secret_columns((), [written], {})
     columns = [_column(name, values, environment, secret) for name in names]
     count = max(map(len, columns))
-    each = (
-        {name: column[number % len(column)] for name, column in zip(names, columns, strict=True)}
-        for number in range(count)
-    )
-    return [_filled(written, texts) for texts in each]
+    for number in range(count):
+        texts = (column[number % len(column)] for column in columns)
+        yield _filled(written, dict(zip(names, texts, strict=True)))
 
 
 def _column(
@@ -83,7 +82,7 @@ def check_calls(experiment: Experiment, environment: Mapping[str, str], place: P
     if descriptors is None:
         return
     numbered = [
-        (number, filled_calls(request, experiment.values, environment)[0])
+        (number, next(filled_calls(request, experiment.values, environment)))
         for number, request in enumerate(experiment.requests)
         if request.is_call
     ]

@@ -349,10 +349,11 @@ def _check_places(
         _check_place(request, values, captured)
         captured += request.capture
     before, flow = captured, None
+    are_users = has_users(login, requests, values)
     for request in requests:
         if request.flow is None or request.flow != flow:
             before, flow = captured, request.flow
-        is_filled = has_users(login, requests, values) or (values and request.is_call)
+        is_filled = are_users or (values and request.is_call)
         if is_filled or request.path.startswith("{{"):
             _check_place(request, values, before)
         before = [*before, *request.capture]
