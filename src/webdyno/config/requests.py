@@ -156,24 +156,26 @@ def with_files(
     It gets the table, where the name stands in the data, and the name. No other file is sent.
     """
 
-    def changed(table: dict[str, Any], *where: str | int) -> dict[str, Any]:
-        name = table.get(str(where[-1]))
-        return table if name is None else put(table, where, name)
-
-    def with_body(request: dict[str, Any], key: str, number: int) -> dict[str, Any]:
-        return changed(changed(request, key, number, "body_file"), key, number, "json_file")
+    def changed(table: dict[str, Any], where: KeyPath, *keys: str) -> dict[str, Any]:
+        for key in keys:
+            if (name := table.get(key)) is not None:
+                table = put(table, (*where, key), name)
+        return table
 
     tables: dict[str, Any] = {
-        key: [with_body(request, key, number) for number, request in enumerate(requests)]
+        key: [
+            changed(request, (key, number), "body_file", "json_file")
+            for number, request in enumerate(requests)
+        ]
         for key in ("login", "requests")
         if (requests := data.get(key)) is not None
     }
     if "load" in data:
-        load = changed(data["load"], "load", "replay_file")
-        tables["load"] = changed(load, "load", "proto_file")
+        tables["load"] = changed(data["load"], ("load",), "replay_file", "proto_file")
     if "values" in data:
         tables["values"] = {
-            name: changed(values, "values", name, "file") for name, values in data["values"].items()
+            name: changed(values, ("values", name), "file")
+            for name, values in data["values"].items()
         }
     return {**data, **tables}
 
@@ -215,36 +217,37 @@ def with_contents(data: dict[str, Any], folder: Path, place: PlaceOf) -> dict[st
     )
 
 
+def _without(table: dict[str, Any], key: str) -> dict[str, Any]:
+    return {name: value for name, value in table.items() if name != key}
+
+
 def _with_replay(load: dict[str, Any], path: Path, place: str) -> dict[str, Any]:
-    others = {key: value for key, value in load.items() if key != "replay_file"}
     try:
         with reading(f"{place}: {path}"):
-            return {**others, "replay": Replay.read(path).pack()}
+            return {**_without(load, "replay_file"), "replay": Replay.read(path).pack()}
     except ValueError as error:
         raise UserError(f"{place}: {path}: {error}") from None
 
 
 def _with_descriptors(folder: Path, load: dict[str, Any], path: Path, place: str) -> dict[str, Any]:
-    others = {key: value for key, value in load.items() if key != "proto_file"}
-    return {**others, "descriptors": compiled(path, folder, place)}
+    return {**_without(load, "proto_file"), "descriptors": compiled(path, folder, place)}
 
 
 def _with_json_of_file(request: Entry, path: Path, place: str) -> Entry:
     if "json" in request:
         return request  # two bodies: that is reported with all that is wrong
-    others = {key: value for key, value in request.items() if key != "json_file"}
     try:
         content = json.loads(read_named(path, MOST_BODY_BYTES, place))
     except (ValueError, RecursionError) as error:
         raise UserError(f"{place}: {path}: is no JSON: {error}") from None
-    return {**others, "json": content}
+    return {**_without(request, "json_file"), "json": content}
 
 
 def _with_body_of_file(request: Entry, path: Path, place: str) -> Entry:
     if "body" in request or "body_base64" in request:
         return request  # two bodies: that is reported with all that is wrong
-    others = {key: value for key, value in request.items() if key != "body_file"}
-    return {**others, **_body_key(read_named(path, MOST_BODY_BYTES, place))}
+    body = _body_key(read_named(path, MOST_BODY_BYTES, place))
+    return {**_without(request, "body_file"), **body}
 
 
 MOST_BYTES = 16 * MIB
