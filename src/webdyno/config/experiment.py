@@ -11,6 +11,7 @@ from webdyno.config.reading import KeyPath, look_up, nearest, written_value
 from webdyno.config.requests import with_contents
 from webdyno.core.errors import UserError
 from webdyno.core.experiment import Experiment
+from webdyno.core.request import is_of_grpc
 from webdyno.core.stack import Site
 from webdyno.core.sweep import Point
 from webdyno.core.tables import as_list, is_table
@@ -269,7 +270,7 @@ def _with_protocol_of_calls(data: dict[str, Any]) -> dict[str, Any]:
     load, requests = data.get("load", {}), data.get("requests") or []
     if "protocol" in load or "load.protocol" in data.get(FACTORS, {}):
         return data
-    if not any("/" in str(request.get("method")) for request in requests):
+    if not any(is_of_grpc(request.get("method")) for request in requests):
         return data
     return {**data, "load": {**load, "protocol": "h2c"}}
 

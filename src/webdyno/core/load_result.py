@@ -9,6 +9,7 @@ from typing import Literal
 from pydantic import Field, model_validator
 
 from webdyno.core.base import Amount, Count, Foreign
+from webdyno.core.tables import is_table
 
 SCHEMA: Literal[2] = 2
 """Version of the contract."""
@@ -102,7 +103,7 @@ class Times(Foreign):
     @classmethod
     def _no_figures_of_no_sample(cls, read: object) -> object:
         """Leave out the zeros that webdyno's own generator writes where it has no sample."""
-        if isinstance(read, dict) and read.get("count") == 0:
+        if is_table(read) and read.get("count") == 0:
             return {"histogram": read.get("histogram")}
         return read
 

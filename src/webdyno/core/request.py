@@ -15,6 +15,7 @@ from pydantic import AfterValidator, ConfigDict, Field, JsonValue, model_validat
 from webdyno.core.base import Model, Pause
 from webdyno.core.paths import MOST_PATHS, WrittenPath, spell_out
 from webdyno.core.session import PLACE, Capture, ValueName
+from webdyno.core.tables import is_table
 from webdyno.core.text import Name, with_secrets
 
 _TOKEN = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]{1,100}")
@@ -87,6 +88,11 @@ SECRET_HEADERS = frozenset({"authorization", "proxy-authorization", "cookie", "x
 """What stands in these is a secret, or holds one."""
 _METHOD = re.compile(r"[A-Z]{1,20}")
 _CALL = re.compile(r"[A-Za-z_][\w.]{0,200}/[A-Za-z_]\w{0,100}", re.ASCII)
+
+
+def is_of_grpc(method: object) -> bool:
+    """Whether a method is one of gRPC, such as `helloworld.Greeter/SayHello`."""
+    return "/" in str(method)
 
 
 def _method(text: str) -> str:
@@ -178,7 +184,7 @@ class WrittenRequest(Model):
     @model_validator(mode="before")
     @classmethod
     def _path_of_call(cls, data: object) -> object:
-        if not isinstance(data, dict) or "path" in data or "/" not in str(data.get("method")):
+        if not is_table(data) or "path" in data or not is_of_grpc(data.get("method")):
             return data
         return {**data, "path": f"/{data['method']}"}
 
@@ -234,7 +240,7 @@ class WrittenRequest(Model):
     @property
     def is_call(self) -> bool:
         """Whether it is a call of gRPC."""
-        return "/" in self.method
+        return is_of_grpc(self.method)
 
     @property
     def label(self) -> str:

@@ -11,6 +11,7 @@ from pydantic import AfterValidator, Field, NonNegativeInt, model_validator
 
 from webdyno.core.base import Model
 from webdyno.core.paths import MOST_PATHS, WrittenPath, percent_encode, spell_out
+from webdyno.core.request import is_of_grpc
 from webdyno.core.service import Arguments, Need, Pattern, Service, Text, Variable
 from webdyno.core.setting import Setting, SettingValue
 from webdyno.core.text import (
@@ -323,8 +324,8 @@ class Site(Model):
 
     @property
     def _called(self) -> list[str]:
-        methods = (str(request.get("method")) for request in self.requests)
-        return [f"/{method}" for method in methods if "/" in method]
+        methods = (request.get("method") for request in self.requests)
+        return [f"/{method}" for method in methods if is_of_grpc(method)]
 
     @property
     def ready_path(self) -> str:
