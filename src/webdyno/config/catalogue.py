@@ -6,7 +6,7 @@ What isn't webdyno's own is known by the sum over its files.
 import hashlib
 import logging
 import os
-from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
+from collections.abc import Iterable, Mapping, Sequence, Set
 from dataclasses import dataclass, replace
 from functools import cache
 from pathlib import Path
@@ -109,20 +109,15 @@ class Catalogue:
         }
         services = {**self.services, **added}
         renewed = added.keys() & self.services.keys() if replaces else set[str]()
-        stacks = {
-            path.parent.name: _read(Stack, path, services)
-            for path in [
-                *(folder / "stack.toml" for folder in _with(renewed, self.stacks.values())),
-                *_files(folders, "stacks/*/stack.toml"),
-            ]
-        }
-        sites = {
-            path.parent.name: _read(Site, path, services)
-            for path in [
-                *(folder / "site.toml" for folder in _with(renewed, self.sites.values())),
-                *_files(folders, "sites/*/site.toml"),
-            ]
-        }
+
+        def read(model: type[M], parts: Iterable[Stack | Site], kind: str) -> dict[str, M]:
+            file = f"{kind}.toml"
+            again = (part.folder / file for part in parts if _has_one_of(part, renewed))
+            paths = [*again, *_files(folders, f"{kind}s/*/{file}")]
+            return {path.parent.name: _read(model, path, services) for path in paths}
+
+        stacks = read(Stack, self.stacks.values(), "stack")
+        sites = read(Site, self.sites.values(), "site")
         experiments = {path.stem: path for path in _files(folders, "experiments/*.toml")}
         return replace(
             self,
@@ -166,11 +161,8 @@ def _package_folders() -> list[Path]:
     return [*(each.value for each in added), BUILT_IN]
 
 
-def _with(services: Set[str], parts: Iterable[Stack | Site]) -> Iterator[Path]:
-    """Yield the folders of stacks or sites that have one of some services."""
-    for part in parts:
-        if any(role.service.name in services for role in part.services.values()):
-            yield part.folder
+def _has_one_of(part: Stack | Site, services: Set[str]) -> bool:
+    return any(role.service.name in services for role in part.services.values())
 
 
 def _choose(choices: Mapping[str, T], kind: str, name: str) -> T:
