@@ -20,6 +20,8 @@ from typing import IO
 from webdyno.core.errors import OperationError, UserError
 from webdyno.core.whose import FOLDER, followed, opened, trusted_users
 
+logger = logging.getLogger(__name__)
+
 MIB = 2**20
 
 
@@ -248,9 +250,6 @@ def checked_files(folder: Path) -> dict[str, Path]:
             _demand_listed(path)
         files[path.relative_to(folder).as_posix()] = path
     return dict(sorted(files.items()))
-
-
-logger = logging.getLogger(__name__)
 
 
 def open_given(file: Path, *, follow: bool = False, named: str = "") -> io.FileIO:
