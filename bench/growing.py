@@ -21,7 +21,7 @@ from rig import lab, machine
 from rig.lab import Call, Outcome
 from rig.options import count
 from rig.script import Script, progress
-from webdyno.core.judgement import Verdict
+from webdyno.core.judgement import DIFFERENT, Verdict
 
 EXAMPLES = """\
   each case once, 20 rounds (11 minutes)
@@ -133,7 +133,7 @@ def table(outcomes: Sequence[Outcome]) -> Table:
         if not runs:
             continue
         verdicts = [it.verdict for it in runs]
-        differ = sum(it in {Verdict.FASTER, Verdict.SLOWER} for it in verdicts)
+        differ = sum(it in DIFFERENT for it in verdicts)
         intervals = [it.decisive for it in runs if it.decisive]
         made.add_row(
             name,

@@ -32,7 +32,7 @@ from truth import WORLDS, dialed, own_program, within
 from webdyno.comparison import judge
 from webdyno.comparison.judgement import decisive
 from webdyno.core.base import Interval
-from webdyno.core.judgement import Judgement, Verdict
+from webdyno.core.judgement import DIFFERENT, Judgement
 from webdyno.host.this_machine import Testbed
 from webdyno.measure.folder import RunFolder
 
@@ -164,8 +164,8 @@ class Found:
 
     def finds(self, metric: str) -> bool:
         """Whether a difference on a metric is clear."""
-        clear = {Verdict.FASTER, Verdict.SLOWER}
-        return any(it.metric == metric and it.verdict in clear for it in self.judgement.comparisons)
+        comparisons = self.judgement.comparisons
+        return any(it.metric == metric and it.verdict in DIFFERENT for it in comparisons)
 
 
 def script() -> Script:

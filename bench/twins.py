@@ -29,7 +29,7 @@ from rig.options import count
 from rig.process import BenchError
 from rig.script import Script, progress
 from webdyno.config import Catalogue
-from webdyno.core.judgement import Verdict
+from webdyno.core.judgement import DECIDED
 from webdyno.host.this_machine import Testbed
 from webdyno.host.workspace import Workspace
 from webdyno.servers.starting import open_stack
@@ -47,7 +47,6 @@ RESULTS = Path("bench/results/twins.jsonl")
 LOG = "run/access.log"
 SEED = 1
 PHP_STACKS = ("nginx-phpfpm", "apache-prefork-modphp")
-ANSWERS = {Verdict.FASTER, Verdict.SLOWER, Verdict.EQUIVALENT}
 
 
 @dataclass(frozen=True)
@@ -113,7 +112,7 @@ class Compared(lab.Kept):
     def is_equal(self) -> bool | None:
         """Whether the verdicts are; None where one of them is no answer."""
         verdicts = {self.original.verdict, self.twin.verdict}
-        return len(verdicts) == 1 if verdicts <= ANSWERS else None
+        return len(verdicts) == 1 if verdicts <= DECIDED else None
 
 
 def script() -> Script:
