@@ -80,11 +80,7 @@ def entry(url: str, status: int = 200, method: str = "GET", **more: object) -> d
 
 
 SHOP = "https://shop.example"
-
-
 WAITED: dict[str, Any] = {"timings": {"wait": 30.0}, "connection": "443"}
-
-
 RECORDED = [
     entry("https://ads.example/x", 0),
     entry(f"{SHOP}/", **WAITED),
@@ -107,19 +103,13 @@ RECORDED = [
     entry(f"{SHOP}/events", content={"mimeType": "text/event-stream;charset=utf-8"}),
     entry(f"{SHOP}/more-events", _resourceType="eventsource"),
 ]
-
-
 POSTED = entry(f"{SHOP}/cart", 201, "POST", **WAITED)
-
-
 POSTED["request"] = {
     "method": "POST",
     "url": f"{SHOP}/cart",
     "headers": [{"name": "content-type", "value": "application/json"}],
     "postData": {"mimeType": "application/json", "text": '{"id": 7}'},
 }
-
-
 WHY = (
     "13 requests excluded: 2 without a response (blocked, or given up); 3 answered from the "
     "browser's cache or a service worker; 2 for data:, blob: and the like, which need no "
