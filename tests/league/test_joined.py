@@ -43,9 +43,7 @@ def test_stacks_of_three_runs_get_their_ranks_whatever_the_day_was_like(drift: f
     ranks = ranks_of(joined.ranking)
     assert ranks["actix-web"] == (1, 1)
     assert ranks["gunicorn-flask"] == (8, 8)
-    figure = joined.scaled("axum")
-    assert figure
-    assert figure.estimate == pytest.approx(RATES["axum"], rel=0.05)
+    assert joined.figures["axum"].estimate == pytest.approx(RATES["axum"], rel=0.05)
 
 
 @pytest.mark.long

@@ -1,6 +1,6 @@
 """Ranks that follow from the comparisons of each two variants, whoever made these."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from itertools import permutations
 
@@ -35,6 +35,13 @@ class Order:
             variant=variant,
             best=1 + verdicts.count(Verdict.SLOWER),
             worst=len(self.variants) - verdicts.count(Verdict.FASTER),
+        )
+
+    def ranks(self, typical_gains: Mapping[str, float]) -> list[Rank]:
+        """Return all ranks, the best first; those that are as good by typical gains (ln)."""
+        return sorted(
+            map(self.rank, self.variants),
+            key=lambda rank: (rank.best + rank.worst, -typical_gains.get(rank.variant, 0.0)),
         )
 
     def both_ways(self) -> Iterator[Comparison]:

@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Iterator, Sequence
+from itertools import chain
 from pathlib import Path
 
 from webdyno.config import Catalogue, time_limit
@@ -54,13 +55,9 @@ def check_entry(
     known = Catalogue.load(catalogs).stacks
     remarks = []
     for stack in own:
-        remarks += [
-            f"{stack.name}: {said}" for said in remarks_on(stack, is_taken=stack.name in known)
-        ]
-        remarks += [
-            f"{stack.name}: {said}"
-            for said in _measured(stack, catalogue, caller, time_s or CHECK_S)
-        ]
+        by_files = remarks_on(stack, is_taken=stack.name in known)
+        by_runs = _measured(stack, catalogue, caller, time_s or CHECK_S)
+        remarks += [f"{stack.name}: {said}" for said in chain(by_files, by_runs)]
     return remarks
 
 

@@ -11,8 +11,10 @@ both had the same version of it.
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from itertools import combinations
 from math import exp, log, log1p
+from operator import mul
 from statistics import fmean
 
 import numpy as np
@@ -46,12 +48,12 @@ class Joined:
     ranking: Ranking
     of_stack: dict[str, JudgedRun]
     """The run that has a stack's newest result."""
-    scale: dict[int, float]
-    """By place of a run: what its values are multiplied by to be next to those of others."""
+    figures: dict[str, Interval]
+    """By stack: what was measured of it, on the scale of all runs."""
 
     @property
     def decide_on(self) -> str:
-        return self.runs[0].data.measure.decide_on
+        return self.runs[0].decide_on
 
     @property
     def confidence(self) -> float:
@@ -59,48 +61,40 @@ class Joined:
         statements = STATEMENTS_OF_A_RUN if len(self.runs) > 1 else 1
         return 1 - statements * sum(run.risk for run in self.runs)
 
-    def scaled(self, stack: str) -> Interval | None:
-        """Return a stack's figure on the scale of all runs."""
-        run = self.of_stack[stack]
-        value = run.value(stack, self.decide_on)
-        if value is None or value.interval is None:
-            return None
-        factor = self.scale[self.runs.index(run)]
-        return value.interval.map(lambda figure: figure * factor)
-
 
 def join(newest_first: Sequence[JudgedRun]) -> Joined:
     """Return the ranking of all stacks that some runs have; each by its newest result."""
     runs = current_runs(newest_first)
     of_stack = newest_of(runs)
     out = {
-        stack: why
-        for stack, run in of_stack.items()
-        for variant, why in run.ranking.out.items()
-        if variant == stack
+        stack: run.ranking.out[stack] for stack, run in of_stack.items() if stack in run.ranking.out
     }
     stacks = [stack for stack, run in of_stack.items() if stack in run.ranked]
-    scale = _scales(runs)
+    figures = dict(_figures(runs, of_stack))
+    sign = 1 if METRICS[runs[0].decide_on].metric.better == "higher" else -1
+    typical_gains = {stack: sign * log(figure.estimate) for stack, figure in figures.items()}
     order = Order(stacks, _with_deduced(stacks, dict(_compared(runs, stacks, of_stack))))
-    joined = Joined(runs, Ranking(ranks=[], out=out, looks=1), of_stack, scale)
-    better = METRICS[joined.decide_on].metric.better
-    sign = 1 if better == "higher" else -1
-    figures = {stack: joined.scaled(stack) for stack in stacks}
-    typical = {stack: sign * log(figure.estimate) for stack, figure in figures.items() if figure}
-    ranks = sorted(
-        map(order.rank, stacks),
-        key=lambda rank: (rank.best + rank.worst, -typical.get(rank.variant, 0.0)),
-    )
-    ranking = Ranking(ranks=ranks, out=out, pairs=[*order.both_ways()], looks=1)
-    return Joined(runs, ranking, of_stack, scale)
+    pairs = [*order.both_ways()]
+    ranking = Ranking(ranks=order.ranks(typical_gains), out=out, pairs=pairs, looks=1)
+    return Joined(runs, ranking, of_stack, figures)
 
 
-def _scales(runs: Sequence[JudgedRun]) -> dict[int, float]:
+def _figures(
+    runs: Sequence[JudgedRun], of_stack: Mapping[str, JudgedRun]
+) -> Iterator[tuple[str, Interval]]:
+    metric, scales = runs[0].decide_on, _scales(runs)
+    for stack, run in of_stack.items():
+        value = run.value(stack, metric)
+        if value and value.interval:
+            yield stack, value.interval.map(partial(mul, scales[run]))
+
+
+def _scales(runs: Sequence[JudgedRun]) -> dict[JudgedRun, float]:
     """Return what brings each run's values next to the newest run's, by the stacks they share."""
-    metric = runs[0].data.measure.decide_on
+    metric = runs[0].decide_on
     known: dict[str, tuple[JudgedRun, float]] = {}
-    scales: dict[int, float] = {}
-    for place, run in enumerate(runs):
+    scales: dict[JudgedRun, float] = {}
+    for run in runs:
         values = {
             stack: log(figure.interval.estimate)
             for stack in run.ranked
@@ -112,7 +106,7 @@ def _scales(runs: Sequence[JudgedRun]) -> dict[int, float]:
             if stack in known and run.has_same(stack, known[stack][0])
         ]
         factor = fmean(apart) if apart else 0.0
-        scales[place] = exp(factor)
+        scales[run] = exp(factor)
         for stack, measured in values.items():
             known.setdefault(stack, (run, measured + factor))
     return scales
@@ -126,7 +120,7 @@ def _compared(
         direct |= {
             (pair.a, pair.b): pair for pair in run.ranking.pairs if _is_current(run, pair, of_stack)
         }
-    links = {id(run): _links(run, runs) for run in runs}
+    links = {run: _links(run, runs) for run in runs}
     for a, b in combinations(stacks, 2):
         if (a, b) in direct:
             yield (a, b), direct[a, b]
@@ -155,7 +149,7 @@ def _links(run: JudgedRun, runs: Sequence[JudgedRun]) -> dict[Pair, Estimate]:
         for stack in run.ranked
         if stack != shared
     ]
-    rule = METRICS[run.data.measure.decide_on]
+    rule = METRICS[run.decide_on]
     data = run.deciding
     links = {}
     for stack, shared in wanted:
@@ -174,16 +168,20 @@ def _links(run: JudgedRun, runs: Sequence[JudgedRun]) -> dict[Pair, Estimate]:
 
 
 def _by_shared(
-    a: str, b: str, of_a: JudgedRun, of_b: JudgedRun, links: Mapping[int, Mapping[Pair, Estimate]]
+    a: str,
+    b: str,
+    of_a: JudgedRun,
+    of_b: JudgedRun,
+    links: Mapping[JudgedRun, Mapping[Pair, Estimate]],
 ) -> Comparison:
     """Compare two stacks of different runs by those that both runs have."""
-    mine, theirs = links[id(of_a)], links[id(of_b)]
+    mine, theirs = links[of_a], links[of_b]
     shared = [
         other
         for other in of_a.ranked
         if (a, other) in mine and (b, other) in theirs and of_a.has_same(other, of_b)
     ]
-    metric = of_a.data.measure.decide_on
+    metric = of_a.decide_on
     if not shared:
         return _comparison(metric, a, b, None, Verdict.INCONCLUSIVE, APART)
     ends = [(mine[a, other], theirs[b, other]) for other in shared]

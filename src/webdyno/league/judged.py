@@ -21,10 +21,15 @@ class JudgedRun:
     def judgement(self) -> Judgement:
         return judge(self.data)
 
+    @property
+    def decide_on(self) -> str:
+        """The metric that its ranks are by."""
+        return self.data.measure.decide_on
+
     @cached_property
     def deciding(self) -> PointData:
         """What counts of it for what decides."""
-        return valid_for(self.data, self.data.measure.decide_on)
+        return valid_for(self.data, self.decide_on)
 
     @property
     def ranking(self) -> Ranking:
@@ -70,13 +75,7 @@ class JudgedRun:
 
 def current_runs(newest_first: Sequence[JudgedRun]) -> list[JudgedRun]:
     """Return the runs that hold the newest result of a stack."""
-    seen: set[str] = set()
-    kept = []
-    for run in newest_first:
-        if new := set(run.stacks) - seen:
-            seen |= new
-            kept.append(run)
-    return kept
+    return list(dict.fromkeys(newest_of(newest_first).values()))
 
 
 def newest_of(newest_first: Sequence[JudgedRun]) -> dict[str, JudgedRun]:

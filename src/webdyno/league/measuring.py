@@ -17,7 +17,6 @@ from webdyno.launch.measure import MeasuredRun, measure_again, measure_on
 from webdyno.league.joined import join
 from webdyno.league.planning import (
     LEAST_ROOM,
-    MOST_AT_ONCE,
     Group,
     Held,
     groups_left,
@@ -52,6 +51,11 @@ class Lack:
     def runs(self) -> int:
         """How many runs it takes."""
         return groups_left(self.lacking, self.held)
+
+    @property
+    def together(self) -> int:
+        """How many statements share the risk."""
+        return statements_together(self.held, self.lacking)
 
 
 @dataclass
@@ -90,7 +94,6 @@ class Sitting:
                 if not self._went_on(f"{run.path}", partial(self._go_on, run)):
                     return False
             while (lack := self._lack(task)) and (group := self._next(lack)):
-                self._tried |= {(task, stack) for stack in group.new}
                 measuring = self._measuring(lack, group)
                 if measuring is None:
                     return True
@@ -112,19 +115,20 @@ class Sitting:
         lacking = missing(able, held, datetime.now(UTC), self.older_than)
         return Lack(task, able, held, lacking)
 
-    def _next(self, lack: Lack, most: int = MOST_AT_ONCE) -> Group | None:
+    def _next(self, lack: Lack) -> Group | None:
         lacking = [stack for stack in lack.lacking if (lack.task, stack) not in self._tried]
-        return next_group(lacking, lack.held, lack.able, most)
+        return next_group(lacking, lack.held, lack.able)
 
     def _measuring(self, lack: Lack, group: Group) -> Callable[[], MeasuredRun] | None:
         """Return what measures a group, or as much of it as there is time for; None for nothing."""
         left_s, need_s = self._left_s, 0.0
         fewest = max(1, FEWEST_IN_RACE - len(group.anchors))
         for size in range(len(group.new), fewest - 1, -1):
-            stacks = [*group.anchors, *group.new[:size]]
+            new = group.new[:size]
+            stacks = [*group.anchors, *new]
             need_s = self._need_s(lack, stacks)
             if need_s <= left_s:
-                self._tried -= {(lack.task, stack) for stack in group.new[size:]}
+                self._tried |= {(lack.task, stack) for stack in new}
                 return partial(self._measure, lack, stacks, self._time_s(need_s))
         if not self.measured:
             would_do = typed_duration(LEAST_ROOM * need_s)
@@ -138,13 +142,11 @@ class Sitting:
         return time_of_run(need_s, self._left_s, self._due - self.measured)
 
     def _need_s(self, lack: Lack, stacks: Sequence[str]) -> float:
-        together = statements_together(lack.held, lack.lacking)
-        arranged = self.asking.arrange(lack.task, stacks, together)
+        arranged = self.asking.arrange(lack.task, stacks, lack.together)
         return least_s(arranged.experiment, arranged.catalogue)
 
     def _measure(self, lack: Lack, stacks: Sequence[str], time_s: float) -> MeasuredRun:
-        together = statements_together(lack.held, lack.lacking)
-        name, experiment, catalogue = self.asking.arrange(lack.task, stacks, together, time_s)
+        name, experiment, catalogue = self.asking.arrange(lack.task, stacks, lack.together, time_s)
         began = datetime.now().astimezone()
         out = self.folder.path / machine_folder(self.machine) / name / f"{began:%Y-%m-%d-%H%M%S}"
         self.asking.caller.notify(f"\n{lack.task.words}: {', '.join(stacks)}")

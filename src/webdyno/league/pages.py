@@ -22,9 +22,9 @@ from webdyno.league.tables import MEMORY, P50, P99, Entry, Results, StackAbout, 
 from webdyno.league.words import (
     LIMITS,
     cells,
-    deciding_words,
     figure_words,
     headings,
+    interval_words,
     limit_words,
     load_words,
     machine_facts,
@@ -32,7 +32,7 @@ from webdyno.league.words import (
     own_cells,
 )
 from webdyno.media.page import page_script, style_sheet, templates_of
-from webdyno.report.words import metric_label, metric_title, quantity_and_interval
+from webdyno.report.words import metric_label, metric_title
 
 FIRST_SHOWN = 5
 STEP_PX, COURSE_PX = 48, 120
@@ -131,7 +131,7 @@ class Pages:
         largest = max(
             (other.deciding.high for other in standing.entries if other.deciding), default=1.0
         )
-        value, around = deciding_words(standing.decide_on, entry)
+        value, around = interval_words(standing.decide_on, entry.deciding)
         return {
             "stack": entry.stack,
             "about": self.about[entry.stack],
@@ -291,9 +291,7 @@ def _course(heading: str, metric: str, entry: Entry) -> View:
     """What became of a stack's rank, run after run."""
     points = []
     for past in entry.over_time:
-        value, around = (
-            quantity_and_interval(metric, past.figure) if past.figure else (text.MISSING, "")
-        )
+        value, around = interval_words(metric, past.figure)
         rank = f"{rank_words(past.rank)} of {past.of}" if past.rank else text.MISSING
         date = f"{past.at:%Y-%m-%d %H:%M}"
         points.append({"date": date, "rank": rank, "value": value, "around": around})

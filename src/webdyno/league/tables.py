@@ -98,6 +98,9 @@ class Standing(Model):
     """By rank; those without one come last."""
     pairs: list[PairVerdict]
 
+    def entry_of(self, stack: str) -> Entry | None:
+        return next((entry for entry in self.entries if entry.stack == stack), None)
+
 
 class Agreement(Model):
     """A task that two machines measured: whether they put stacks in the same order."""
@@ -151,8 +154,8 @@ def standings_of(machine: MeasuredMachine) -> Iterator[tuple[Standing, Joined]]:
     finished = [run for run in machine.runs if run.is_over]
     for key in sorted({run.key for run in finished}, key=_in_order):
         runs = [run for run in finished if run.key == key]
-        joined = join([run.judged for run in runs])
-        yield _standing(machine.name, runs, joined), joined
+        as_it_was = [join([run.judged for run in runs[number:]]) for number in range(len(runs))]
+        yield _standing(machine.name, runs, as_it_was), as_it_was[0]
 
 
 def _in_order(key: str) -> tuple[int, str]:
@@ -162,14 +165,15 @@ def _in_order(key: str) -> tuple[int, str]:
     return place, f"{site} {not load.startswith(FULL)} {load}"
 
 
-def _standing(machine: str, runs: Sequence[LeagueRun], joined: Joined) -> Standing:
-    experiment = runs[0].experiment
+def _standing(machine: str, runs: Sequence[LeagueRun], as_it_was: Sequence[Joined]) -> Standing:
+    """Return a task's standing by its runs, and the rankings after each of them, newest first."""
+    joined, experiment = as_it_was[0], runs[0].experiment
     task = task_of(experiment)
-    by_judged = {id(run.judged): run for run in runs}
-    past = _over_time(runs)
+    by_judged = {run.judged: run for run in runs}
+    past = _over_time(runs, as_it_was)
     ranks = {rank.variant: rank for rank in joined.ranking.ranks}
     entries = [
-        _entry(stack, ranks.get(stack), joined, by_judged[id(joined.of_stack[stack])], past[stack])
+        _entry(stack, ranks.get(stack), joined, by_judged[joined.of_stack[stack]], past[stack])
         for stack in [*ranks, *(stack for stack in joined.of_stack if stack not in ranks)]
     ]
     places = {stack: number for number, stack in enumerate(ranks)}
@@ -212,7 +216,7 @@ def _entry(
         stack=stack,
         rank=rank,
         out=joined.ranking.out.get(stack, ""),
-        deciding=joined.scaled(stack),
+        deciding=joined.figures.get(stack),
         figures=figures,
         cpus_busy=_cpus_busy(figures, head, stack),
         limited_by=judged.limit_of(stack),
@@ -246,12 +250,12 @@ def _command(run: LeagueRun) -> str:
     return shlex.join(words)
 
 
-def _over_time(newest_first: Sequence[LeagueRun]) -> dict[str, list[PastRank]]:
+def _over_time(
+    newest_first: Sequence[LeagueRun], as_it_was: Sequence[Joined]
+) -> dict[str, list[PastRank]]:
     """Return by stack its ranks in the league as it was after each of its runs."""
     past: dict[str, list[PastRank]] = {}
-    for number in reversed(range(len(newest_first))):
-        run = newest_first[number]
-        then = join([each.judged for each in newest_first[number:]])
+    for run, then in zip(reversed(newest_first), reversed(as_it_was), strict=True):
         ranks = {rank.variant: rank for rank in then.ranking.ranks}
         for stack in run.stacks:
             value = run.judged.value(stack, then.decide_on)

@@ -15,7 +15,6 @@ FULL, AT_RATE = "full", "rate"
 LOADS = (FULL, AT_RATE)
 SITES = ("plaintext", "json", "fortunes", "queries", "updates", "upload")
 """What a league is about unless somebody says otherwise."""
-RATE_RPS = 200.0
 SHORT_DIGEST = 6
 
 

@@ -3,6 +3,7 @@
 from collections.abc import Iterator
 
 from webdyno.core import format as text
+from webdyno.core.base import Interval
 from webdyno.core.metrics import CPU_TIME
 from webdyno.core.testbed import Machine
 from webdyno.league.tables import BUSY, MEMORY, P50, P99, Entry, Standing
@@ -56,7 +57,7 @@ def cells(entry: Entry, standing: Standing, at_rate: Standing | None) -> Iterato
         return
     yield from (figure_words(metric, entry) for metric in (CPU_TIME, MEMORY))
     if at_rate:
-        there = next((other for other in at_rate.entries if other.stack == entry.stack), None)
+        there = at_rate.entry_of(entry.stack)
         yield figure_words(P99, there)
         yield _cpus(there, at_rate)
 
@@ -64,14 +65,17 @@ def cells(entry: Entry, standing: Standing, at_rate: Standing | None) -> Iterato
 def own_cells(entry: Entry, at_rate: Standing | None) -> Iterator[str]:
     """Yield a row's further figures in the table of a stack."""
     yield from (figure_words(metric, entry) for metric in (CPU_TIME, MEMORY))
-    others = at_rate.entries if at_rate else [entry]
-    yield figure_words(P99, next((other for other in others if other.stack == entry.stack), None))
+    yield figure_words(P99, at_rate.entry_of(entry.stack) if at_rate else entry)
 
 
 def figure_words(metric: str, entry: Entry | None) -> str:
     """Return a metric of a stack; of one that was not measured a dash."""
-    interval = entry and entry.figures.get(metric)
-    return quantity_and_interval(metric, interval)[0] if interval else text.MISSING
+    return interval_words(metric, entry.figures.get(metric) if entry else None)[0]
+
+
+def interval_words(metric: str, interval: Interval | None) -> tuple[str, str]:
+    """Return a value and the interval around it; a dash and nothing where there is none."""
+    return quantity_and_interval(metric, interval) if interval else (text.MISSING, "")
 
 
 def _cpus(entry: Entry | None, standing: Standing) -> str:
@@ -80,10 +84,6 @@ def _cpus(entry: Entry | None, standing: Standing) -> str:
     if not cpu or standing.rate_rps is None:
         return text.MISSING
     return text.significant(cpu.estimate * standing.rate_rps / 1e6, 2)
-
-
-def deciding_words(metric: str, entry: Entry) -> tuple[str, str]:
-    return quantity_and_interval(metric, entry.deciding) if entry.deciding else (text.MISSING, "")
 
 
 def limit_words(entry: Entry, standing: Standing) -> str:

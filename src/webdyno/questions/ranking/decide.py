@@ -166,11 +166,7 @@ def judge_ranking(
         if warning.invalidates(metric, [variant])
     }
     final = standings(data, invalidated, to_the_end=True)
-    typical = _typical_gains(data)
-    ranks = sorted(
-        (final.rank(variant) for variant in final.variants),
-        key=lambda rank: (rank.best + rank.worst, -typical.get(rank.variant, 0.0)),
-    )
+    ranks = final.ranks(_typical_gains(data))
     pairs = [*final.both_ways()]
     ranking = Ranking(ranks=ranks, out=final.out, pairs=pairs, looks=final.looks)
     if not ranks:
