@@ -249,10 +249,8 @@ def deciding_section(view: RunView) -> doc.Section:
 
 def outcome(view: RunView) -> doc.Headlines | doc.Counts:
     """Return the verdict, or of several points how often there is each."""
-    if view.whole:
-        return doc.Headlines([view.whole.headline])
-    if not view.several:
-        return doc.Headlines(view.answers)
+    if view.whole or not view.several:
+        return doc.Headlines(view.headlines)
     return verdict_counts(view.counts, view.sentences, view.head.experiment.measure.decide_on)
 
 

@@ -62,9 +62,9 @@ def card(view: RunView) -> Facts:
 
 def _holds(view: RunView) -> bool:
     """Whether any answer says something, if only that it is open."""
-    answers = [view.whole.headline] if view.whole else view.answers
     nothing = {Verdict.INVALID, Verdict.INCOMPLETE}
-    return not answers or any(answer.tone not in nothing for answer in answers)
+    tones = [answer.tone for answer in view.headlines]
+    return not tones or any(tone not in nothing for tone in tones)
 
 
 def tiles(view: RunView) -> list[Tile]:

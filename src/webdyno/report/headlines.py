@@ -8,7 +8,7 @@ from itertools import chain
 from math import ceil
 from pathlib import Path
 
-from webdyno.comparison import question_of
+from webdyno.comparison import WITHOUT_ANSWER, question_of
 from webdyno.comparison.comparison import asked_about
 from webdyno.comparison.judgement import surest_work
 from webdyno.comparison.sentences import (
@@ -150,16 +150,15 @@ def _by_verdict(asked: Sequence[Comparison]) -> Iterator[Headline]:
         )
 
 
-UNANSWERED = {Verdict.INCONCLUSIVE, Verdict.INVALID, Verdict.INCOMPLETE}
 ADVICE = {"Do", "Or"}
 """Facts of a headline that the card says in its place."""
 
 
 def what_to_do(view: RunView, folder: Path) -> Iterator[tuple[str, str]]:
     """Yield what helps where the answer is open or invalid, in one paragraph for the card."""
-    answers = [view.whole.headline] if view.whole else view.answers
+    answers = view.headlines
     tones = {answer.tone for answer in answers}
-    if not tones & UNANSWERED:
+    if not tones & WITHOUT_ANSWER:
         return
     advice = [said for answer in answers for term, said in answer.facts if term in ADVICE]
     noise_matters = not advice and tones & {Verdict.INCONCLUSIVE, Verdict.INCOMPLETE}

@@ -132,6 +132,11 @@ class RunView:
         return len(self.points) > 1
 
     @property
+    def headlines(self) -> list[Headline]:
+        """The one answer for all points, or those of the only point."""
+        return [self.whole.headline] if self.whole else self.answers
+
+    @property
     def variants(self) -> list[str]:
         """The variants in the order in which they are shown."""
         return self.points[0].variants
