@@ -211,7 +211,8 @@ def agreed() -> set[str]:
 
 def keep(agreements: Iterable[str], caller: Caller) -> None:
     """Ask no more about these, later either; where they can't be kept, it will be asked again."""
-    new = [*dict.fromkeys(agreements)]
+    known = agreed()
+    new = [each for each in dict.fromkeys(agreements) if each not in known]
     _AGREED.update(new)
     if not new:
         return

@@ -7,7 +7,7 @@ the user who gave it. What you named yourself, and runs that you began, aren't a
 import hashlib
 import os
 import shlex
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import suppress
 from pathlib import Path
 from typing import NamedTuple
@@ -37,8 +37,8 @@ class _Foreign(NamedTuple):
     """A folder or file that isn't webdyno's own."""
 
     place: Path
-    does: list[str]
-    """What it runs and sends, for people."""
+    does: Iterable[str]
+    """What it runs and sends, for people: looked for where somebody is asked."""
     agreements: list[str]
     """What a yes is kept as."""
 
@@ -79,9 +79,7 @@ def _not_agreed_to(
 
 def know_as_yours(experiment: Experiment, caller: Caller) -> None:
     """Ask no more about what an experiment runs and sends, which you named or agreed to."""
-    known = agreed()
-    said = [text for each in _said(experiment, Path()) for text in each.agreements]
-    keep((text for text in said if text not in known), caller)
+    keep((text for each in _said(experiment, Path()) for text in each.agreements), caller)
 
 
 def know_run(folder: Path, experiment: Experiment, catalogue: Catalogue, caller: Caller) -> None:
@@ -97,8 +95,8 @@ def know_run(folder: Path, experiment: Experiment, catalogue: Catalogue, caller:
             f"{folder}: others have changed what is kept there of the catalog: begin the run where "
             "only you can write (-o)"
         )
-    if content is not None and (agreement := _agreement(content)) not in agreed():
-        keep([agreement], caller)
+    if content is not None:
+        keep([_agreement(content)], caller)
 
 
 def refuse_commands(experiment: Experiment, catalogue: Catalogue, caller: Caller) -> None:
@@ -116,7 +114,7 @@ def refuse_commands(experiment: Experiment, catalogue: Catalogue, caller: Caller
 def _catalogs(catalogue: Catalogue) -> Iterator[_Foreign]:
     for folder in catalogue.folders:
         if (content := content_of(files_of(folder))) is not None:
-            yield _Foreign(folder, [*_commands_in(folder, catalogue)], [_agreement(content)])
+            yield _Foreign(folder, _commands_in(folder, catalogue), [_agreement(content)])
 
 
 def _commands_in(folder: Path, catalogue: Catalogue) -> Iterator[str]:
@@ -196,8 +194,9 @@ def _described(foreign: Sequence[_Foreign]) -> str:
     lines = [f"{trust} it can run commands as {name}, read and send files and variables of {name}"]
     for each in foreign:
         lines.append(f"  {each.place}{_whose(each.place)}")
-        lines += [f"    {_in_one_line(text)}" for text in each.does[:MOST_SHOWN]]
-        if (more := len(each.does) - MOST_SHOWN) > 0:
+        does = [*each.does]
+        lines += [f"    {_in_one_line(text)}" for text in does[:MOST_SHOWN]]
+        if (more := len(does) - MOST_SHOWN) > 0:
             lines.append(f"    and {more:,} more")
     return "\n".join(lines)
 
