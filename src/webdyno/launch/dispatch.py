@@ -114,19 +114,24 @@ def begun_in(folder: Path, caller: Caller) -> Dispatch:
 
     kept = kept_catalogue(folder)
     if (folder / FLEET_FILE).exists():
-        begun = partial(_of_replicates, folder, read_head(FleetHead, folder / FLEET_FILE))
+        fleet = read_head(FleetHead, folder / FLEET_FILE)
+        begun = _of_replicates(folder, fleet, _experiment_in(folder, kept))
     else:
-        begun = partial(_of_points, folder, read_head(SpreadHead, folder / SPREAD_FILE))
-    experiment = spread_in(folder)
-    agree_to_use(kept, caller, experiment, folder)
-    return begun(experiment)
+        spread = read_head(SpreadHead, folder / SPREAD_FILE)
+        begun = _of_points(folder, spread, _experiment_in(folder, kept))
+    agree_to_use(kept, caller, begun.whole, folder)
+    return begun
 
 
 def spread_in(folder: Path) -> Experiment:
     """Read the experiment whose points hosts measure."""
     from webdyno.measure.repeat import kept_catalogue
 
-    return read_experiment(TomlFile(folder / EXPERIMENT_FILE), [], kept_catalogue(folder))
+    return _experiment_in(folder, kept_catalogue(folder))
+
+
+def _experiment_in(folder: Path, catalogue: Catalogue) -> Experiment:
+    return read_experiment(TomlFile(folder / EXPERIMENT_FILE), [], catalogue)
 
 
 def _folder(asked: Arrangement, out: Path | None) -> Path:
