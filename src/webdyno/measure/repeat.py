@@ -4,7 +4,7 @@ import atexit
 import os
 import shutil
 import stat
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from functools import cache
 from pathlib import Path
@@ -26,11 +26,7 @@ from webdyno.core.run import CATALOGUE_FOLDER, EXPERIMENT_FILE
 from webdyno.core.service import Service
 from webdyno.core.whose import FOLDER, trusted_users
 from webdyno.host.copies import copy_opened, let_everybody_read
-from webdyno.host.users import (
-    make_private,
-    others_may_change,
-    owner_of,
-)
+from webdyno.host.users import make_private, others_may_change, owner_of
 from webdyno.host.workspace import Workspace
 from webdyno.measure.planned import PlannedVariant, variants_of_all_points
 
@@ -43,7 +39,7 @@ def keep_for_repeating(folder: Path, experiment: Experiment, catalogue: Catalogu
     variants = variants_of_all_points(experiment, catalogue)
     try:
         with _new_folder(folder, CATALOGUE_FOLDER) as kept:
-            for name, path in files_to_keep(experiment, catalogue).items():
+            for name, path in _files_of(variants).items():
                 _copy(path, kept / name)
             for service in _services(variants):
                 if service.own:
@@ -162,7 +158,10 @@ def files_to_keep(experiment: Experiment, catalogue: Catalogue) -> dict[str, Pat
 
     By their paths in a run's part of the catalog. Raise UserError for links that lead elsewhere.
     """
-    variants = variants_of_all_points(experiment, catalogue)
+    return _files_of(variants_of_all_points(experiment, catalogue))
+
+
+def _files_of(variants: Sequence[PlannedVariant]) -> dict[str, Path]:
     files: dict[str, Path] = {}
     for kind, part in sorted(set(_parts(variants))):
         files |= _below(part, f"{kind}/{part.name}")
