@@ -108,6 +108,8 @@ class Engine(ABC):
     needs: ClassVar[Mapping[str, Need]]
     network: ClassVar[str]
     """How clients reach a container, for the pre-flight check."""
+    without_proxies: ClassVar[Sequence[str]] = ()
+    """Options of a build that gets no proxies but those that arguments name."""
     version: str
 
     @abstractmethod
@@ -123,9 +125,6 @@ class Engine(ABC):
         self, written: str, containers: Sequence[Container], *, inside: bool
     ) -> StartFiles:
         """Return what starts containers; `inside`: in the network of the services behind them."""
-
-    without_proxies: ClassVar[Sequence[str]] = ()
-    """Options of a build that gets no proxies but those that arguments name."""
 
     def build_words(self) -> list[str]:
         """Return the words that build an image."""

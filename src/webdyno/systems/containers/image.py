@@ -89,7 +89,7 @@ def make(spec: TargetSpec) -> GeneratedService:
             f"{spec.place}: containers have a network of their own and can't be in that of "
             "--testbed netns; leave that out"
         )
-    secrets = _secrets(spec)
+    variables = _variables_of_engine(spec)
     engine, containers = _containers(spec)
     *others, front = containers
     port = asked_port(front, spec)
@@ -97,7 +97,6 @@ def make(spec: TargetSpec) -> GeneratedService:
     starts = engine.start_files(spec.written, containers, inside=inside)
     texts = dict(starts.texts)
     given = spec.keys.environment
-    variables = secrets | variables_of_services(spec)
     for other in others:
         texts[variables_file(other.name)] = _variables(other, spec)
     own = {"PORT": str(port), **given}
@@ -130,18 +129,20 @@ def make(spec: TargetSpec) -> GeneratedService:
     )
 
 
-def _secrets(spec: TargetSpec) -> dict[str, str]:
-    """Return what the engine is started with, since no file may show it.
+def _variables_of_engine(spec: TargetSpec) -> dict[str, str]:
+    """Return what the engine is started with: secrets, which no file may show, and services.
 
     Raise UserError for names that the engine heeds itself: a revision's author chose them.
     """
-    secrets = {name: text for name, text in spec.keys.environment.items() if SECRET.search(text)}
-    for name in filter(HEEDED.fullmatch, [*secrets, *variables_of_services(spec)]):
+    given = spec.keys.environment
+    secrets = {name: verbatim(text) for name, text in given.items() if SECRET.search(text)}
+    variables = secrets | variables_of_services(spec)
+    for name in filter(HEEDED.fullmatch, variables):
         raise UserError(
             f"{spec.place}: ${name} would be the engine's as well, which heeds that name: call it "
             "something else"
         )
-    return {name: verbatim(text) for name, text in secrets.items()}
+    return variables
 
 
 def _containers(spec: TargetSpec) -> tuple[Engine, list[Container]]:

@@ -81,6 +81,7 @@ class Podman(Engine):
     title = "Podman"
     needs = NEEDS
     network = "its own, by a pair of virtual Ethernet devices"
+    without_proxies = ("--http-proxy=false",)
     version: str
     forced: tuple[str, ...]
     """Words that choose how its images are stored, where its own choice doesn't work."""
@@ -117,8 +118,6 @@ class Podman(Engine):
         if of_docker:  # so that the next run sees what Docker has by then
             run([*self.words(), "untag", image_id])
         return image
-
-    without_proxies = ("--http-proxy=false",)
 
     def build_words(self) -> list[str]:
         # The other format has no health checks.
