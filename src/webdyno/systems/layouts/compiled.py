@@ -13,6 +13,7 @@ from webdyno.systems.layouts.app import (
     matching,
     sources,
 )
+from webdyno.systems.layouts.databases import ROLES
 
 GO_LISTENS = re.compile(
     r"ListenAndServe|\bhttp\.Serve(?:TLS)?\(|\bnet\.Listen\("
@@ -262,7 +263,7 @@ def _connected(folder: Path) -> tuple[dict[str, str], str]:
     for name, value in named.items():
         for service, (looks, string) in SERVED_BY.items():
             if looks.search(value):
-                services["cache" if service == "redis" else "db"] = service
+                services[ROLES[service]] = service
                 pairs += f'ConnectionStrings__{name}="{string}" '
                 break
     return services, pairs

@@ -1,6 +1,7 @@
 """What a program gets by variables: its port, and secrets of its own."""
 
 import re
+from collections.abc import Collection
 from dataclasses import replace
 from pathlib import Path
 
@@ -152,26 +153,29 @@ KEY_PAIR = (
 
 def with_no_rate_limit(app: FoundApp, folder: Path) -> FoundApp:
     """Give a program a limit of requests that no load reaches: else most are refused."""
-    return _with_values(app, folder, LIMITS, NO_LIMIT, "a limit that no load reaches")
+    lacking = _lacking(app, folder)
+    return _with_values(app, lacking, LIMITS, NO_LIMIT, "a limit that no load reaches")
 
 
 def with_values_for_secrets(app: FoundApp, folder: Path) -> FoundApp:
     """Pass a program the secrets that its sources read, and name keys that it has to be given."""
-    with_values = _with_values(app, folder, SIGNS, FOR_MEASURING, "a value for measuring")
-    keys = sorted(filter(OF_KEY_PAIRS.fullmatch, variables_read(folder) - app.environment.keys()))
-    if not app.start or not keys:
+    lacking = _lacking(app, folder)
+    with_values = _with_values(app, lacking, SIGNS, FOR_MEASURING, "a value for measuring")
+    if not (keys := sorted(filter(OF_KEY_PAIRS.fullmatch, lacking))):
         return with_values
     doubt = KEY_PAIR.format(names=", ".join(keys), first=keys[0])
     return replace(with_values, doubts=(*with_values.doubts, doubt))
 
 
+def _lacking(app: FoundApp, folder: Path) -> set[str]:
+    """Return the variables that a program's sources read and that it isn't given."""
+    return variables_read(folder) - app.environment.keys() if app.start else set()
+
+
 def _with_values(
-    app: FoundApp, folder: Path, names: re.Pattern[str], value: str, what: str
+    app: FoundApp, lacking: Collection[str], names: re.Pattern[str], value: str, what: str
 ) -> FoundApp:
-    """Give a program a value for the variables of such names that its sources read."""
-    if not app.start:
-        return app
-    lacking = variables_read(folder) - app.environment.keys()
+    """Give a program a value for the variables of such names that it lacks."""
     if not (given := sorted(filter(names.fullmatch, lacking))):
         return app
     return replace(
