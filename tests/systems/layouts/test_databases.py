@@ -345,6 +345,12 @@ def test_a_driver_that_no_source_uses_is_no_need(tmp_path: Path) -> None:
     found = find_app(laid_out(tmp_path, files))
     assert found
     assert (found.services, found.doubts) == ({}, ())
+    (tmp_path / "main.py").write_text(f"{files['main.py']}connect_to_database()\n")
+    (tmp_path / "more.json").write_text("{}")  # the last file that is looked at
+    found = find_app(tmp_path)
+    assert found
+    (doubt,) = found.doubts
+    assert "it needs postgresql, and no variable for its address was found" in doubt
 
 
 def test_keys_of_a_pair_are_named(tmp_path: Path) -> None:

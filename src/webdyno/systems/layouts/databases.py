@@ -243,9 +243,9 @@ def _filled_by_build(app: FoundApp) -> FoundApp:
 def _not_found(service: str, folder: Path, text: str) -> Iterator[str]:
     """Return what to do about a database whose address no variable holds."""
     for path in sources(folder, SOURCES | CONFIGURED):
-        text = read_text(path) or ""
-        if (host := HOST.search(text)) and not OF_TOOLS.search(path.name):
-            line = text.count("\n", 0, host.start()) + 1
+        file = read_text(path) or ""
+        if (host := HOST.search(file)) and not OF_TOOLS.search(path.name):
+            line = file.count("\n", 0, host.start()) + 1
             yield FIXED.format(service=service, place=f"{path.relative_to(folder)}:{line}")
             return
     if MAY_HAVE_DATABASE.search(text):
