@@ -18,7 +18,7 @@ from typing import IO
 from webdyno.core.errors import OperationError
 from webdyno.core.files import everything_below, new_file
 from webdyno.host.children import identity, must, run_program
-from webdyno.host.users import ServerUser
+from webdyno.host.users import ServerUser, everybody_enters
 from webdyno.host.warden import remove_tree
 
 SOMETHING_EXCLUDED = 1
@@ -71,8 +71,7 @@ def _is_open(path: Path) -> bool:
     if not real.exists():
         return False
     needed = stat.S_IROTH if real.is_file() else stat.S_IROTH | stat.S_IXOTH
-    ways = (parent.stat().st_mode & stat.S_IXOTH for parent in real.parents)
-    return real.stat().st_mode & needed == needed and all(ways)
+    return real.stat().st_mode & needed == needed and everybody_enters(real.parent)
 
 
 def copy_own(source: Path, target: Path) -> None:

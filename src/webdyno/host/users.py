@@ -190,6 +190,11 @@ def _user(uid: int, folder: Path) -> ServerUser:
     return ServerUser(entry.pw_name, uid, entry.pw_gid, tuple(groups))
 
 
+def everybody_enters(folder: Path) -> bool:
+    """Whether all users may enter a folder, and get there."""
+    return all(each.stat().st_mode & stat.S_IXOTH for each in (folder, *folder.parents))
+
+
 def home_of(user: ServerUser | None) -> Path:
     """Return a user's home folder; `/` where he has none."""
     try:

@@ -21,7 +21,7 @@ from typing import NamedTuple, Self
 from webdyno.core.errors import OperationError
 from webdyno.core.files import write_whole
 from webdyno.host.control_group import ControlGroup, forget_groups
-from webdyno.host.users import OPEN, server_user
+from webdyno.host.users import OPEN, everybody_enters, server_user
 from webdyno.host.warden import remove_tree
 
 logger = logging.getLogger(__name__)
@@ -176,7 +176,7 @@ def _fault(place: Path, home: Path) -> str | None:
                 return f"has a {home.name} that belongs to another user"
         if not os.access(place, os.W_OK | os.X_OK):
             return "can't be written to" if place.is_dir() else "is not a folder"
-        if not all(path.stat().st_mode & stat.S_IXOTH for path in (place, *place.parents)):
+        if not everybody_enters(place):
             return "can't be entered by other users"
         if (user := server_user()) and user.may_exchange(place):
             return f"can be changed by {user.name}"

@@ -19,7 +19,7 @@ from webdyno.core.text import SECRET, secret_values, with_secrets
 from webdyno.host.children import must
 from webdyno.host.server_process import CERTIFICATES, PLAIN_ENVIRONMENT
 from webdyno.host.this_machine import DONE, KEPT_FOR_S, Testbed, run_build
-from webdyno.host.users import PRIVATE, ServerUser, home_of, server_user
+from webdyno.host.users import PRIVATE, ServerUser, everybody_enters, home_of, server_user
 from webdyno.host.workspace import home_folder, open_folder, open_lock
 from webdyno.systems.command import check_services, needs_of_services
 from webdyno.systems.containers.image import check_containers, refuse_containers_of_others
@@ -196,7 +196,7 @@ def _build(
 ) -> None:
     user = repository.user
     must(run_as(user, ["rm", "-rf", kept]), f"{kept} can't be removed")
-    closed = ["-m", "700"] if _is_closed(repository.top) else []
+    closed = [] if everybody_enters(repository.top) else ["-m", "700"]
     must(run_as(user, ["mkdir", "-p", *closed, kept]), f"{kept} can't be made")
     for submodule in repository.submodules(revision.commit):
         if not submodule.is_here:
@@ -216,11 +216,6 @@ def _build(
         _run_build(recipe, folder, repository, kept, f"{name} ({revision.text})")
         notify(f"built {name} in {duration(time.monotonic() - began)}")
     must(run_as(user, ["touch", kept / DONE]), f"{kept} can't be written")
-
-
-def _is_closed(folder: Path) -> bool:
-    """Whether others don't get into a folder."""
-    return not all(each.stat().st_mode & stat.S_IXOTH for each in (folder, *folder.parents))
 
 
 def _let_in(reader: ServerUser, kept: Path) -> None:
