@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from builders import SimulatedVariant, response
 from webdyno.core.records import Response
-from webdyno.measure.preflight import fields_in, with_differences
+from webdyno.measure.differences import fields_in, with_differences
 
 JSON: st.SearchStrategy[Any] = st.recursive(
     st.none() | st.booleans() | st.integers() | st.text(max_size=3),

@@ -10,7 +10,8 @@ from pydantic import TypeAdapter, ValidationError
 from webdyno.core.hiding import HIDDEN, SECRETS, keep_secret
 from webdyno.core.records import Response
 from webdyno.core.request import Ignored
-from webdyno.measure.preflight import with_differences, without_ignored
+from webdyno.measure.differences import with_differences
+from webdyno.measure.preflight import without_ignored
 
 
 @pytest.mark.parametrize(

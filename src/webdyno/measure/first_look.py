@@ -24,11 +24,11 @@ from webdyno.core.tables import as_table
 from webdyno.host.users import caller
 from webdyno.load.interface import Users
 from webdyno.measure.backend import Questions
+from webdyno.measure.differences import with_differences
 from webdyno.measure.local_backend import Agent, OpenTestbeds
 from webdyno.measure.pilot import is_before_pilots
 from webdyno.measure.planned import MOST_CERTIFIED, PlannedVariant, plan_variants
 from webdyno.measure.point import RunningPoint
-from webdyno.measure.preflight import with_differences
 from webdyno.measure.round import give_up, run_preflight
 from webdyno.measure.variant import RunningRound, in_state
 from webdyno.servers.service import StackDied

@@ -19,9 +19,10 @@ from webdyno.load.interface import GeneratorError, LoadOrder, LoginError
 from webdyno.measure.backend import Questions
 from webdyno.measure.capacity_trials import search_capacities
 from webdyno.measure.costs import count_instructions, look_at_rest
+from webdyno.measure.differences import with_differences
 from webdyno.measure.planned import PlannedVariant
 from webdyno.measure.point import RunningPoint, rng_of
-from webdyno.measure.preflight import login_refused, with_differences
+from webdyno.measure.preflight import login_refused
 from webdyno.measure.variant import OutOfTime, Phase, RunningRound
 from webdyno.planning.settings import slot_settings, slots_per_variant
 from webdyno.servers.service import StackDied
