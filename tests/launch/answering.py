@@ -1,11 +1,17 @@
-"""Who is asked for a yes, and a catalogue that isn't webdyno's own."""
+"""Who is asked for a yes, and catalogs and runs that aren't webdyno's own."""
 
 from pathlib import Path
 
+from builders import SimulatedVariant, simulated_run
 from webdyno.config import Catalogue
 from webdyno.interfaces.cli.flags import RunFlags
 from webdyno.interfaces.cli.progress import at_terminal
 from webdyno.launch.caller import Caller
+from webdyno.measure.folder import RunFolder
+from webdyno.measure.repeat import keep_for_repeating
+
+TRUST = "this isn't webdyno's own, and is code"
+STOPPED = "stopped before anything is run"
 
 SERVICE = """
 title = "Mine"
@@ -15,9 +21,18 @@ start = ["{{ needs.binary }}", "--foreground"]
 needs.binary = { command = ["sh"], apt = "dash" }
 version = { command = ["sh", "-v"], pattern = "(.*)" }
 """
-
-
 STACK = 'title = "t"\nserves = ["static"]\nfront = "m"\n[services.m]\nservice = "mine"\n'
+OF_A_CATALOGUE = """
+title = "t"
+question = "q?"
+site = "own"
+state.before_round = ["touch state"]
+load.paths = ["/"]
+[variants.a]
+stack = "{system}"
+[variants.b]
+stack = "cmd:touch ran"
+"""
 
 
 class Terminal:
@@ -50,14 +65,9 @@ def own(folder: Path, **changes: str) -> Catalogue:
     return Catalogue.load([folder])
 
 
-OF_A_CATALOGUE = """
-title = "t"
-question = "q?"
-site = "own"
-state.before_round = ["touch state"]
-load.paths = ["/"]
-[variants.a]
-stack = "{system}"
-[variants.b]
-stack = "cmd:touch ran"
-"""
+def make_run(folder: Path, catalogue: Catalogue) -> None:
+    """Make a run of stacks of a catalog, as somebody may have left it."""
+    variants = {name: SimulatedVariant(stack=name) for name in ("mine", "nginx")}
+    run = simulated_run(variants, rounds=1)
+    RunFolder.create(folder, run.head).close()
+    keep_for_repeating(folder, run.head.experiment, catalogue)
