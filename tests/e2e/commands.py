@@ -19,6 +19,7 @@ import pytest
 
 from e2e import forked
 from e2e.forked import Forked
+from waiting import what_stays
 from webdyno.core.records import SlotRecord
 from webdyno.interfaces.cli import run_command_line
 from webdyno.measure.folder import RunFolder
@@ -156,10 +157,7 @@ def scratch(folder: Path) -> Path:
 
 def left_behind(folder: Path) -> list[str]:
     """Name the processes that belong to a test's folder, after giving them time to end."""
-    deadline = time.monotonic() + 20
-    while (found := left_now(folder)) and time.monotonic() < deadline:
-        time.sleep(0.05)
-    return found
+    return what_stays(lambda: left_now(folder))
 
 
 def left_now(folder: Path) -> list[str]:

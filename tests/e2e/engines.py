@@ -14,6 +14,7 @@ from pathlib import Path
 
 import pytest
 
+from waiting import what_stays
 from webdyno.core.errors import OperationError
 from webdyno.systems.containers.podman import podman
 
@@ -234,10 +235,7 @@ def docker(address: str, *words: str, given: bytes = b"") -> str:
 
 def left_by_docker(address: str) -> list[str]:
     """Name what a daemon keeps of webdyno's, after giving it time to remove that."""
-    deadline = time.monotonic() + 20
-    while (kept := kept_by_docker(address)) and time.monotonic() < deadline:
-        time.sleep(0.05)
-    return kept
+    return what_stays(lambda: kept_by_docker(address))
 
 
 def kept_by_docker(address: str) -> list[str]:

@@ -8,7 +8,6 @@ import re
 import shutil
 import signal
 import subprocess
-import time
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -28,6 +27,7 @@ from e2e.commands import (
 from e2e.engines import DOCKERFILE, address_of, left_by_docker, static_server, why_no_podman
 from e2e.own import make_repository
 from variants import further
+from waiting import what_stays
 from webdyno.core.records import PreflightRecord, SlotRecord
 from webdyno.measure.folder import RunFolder
 
@@ -266,18 +266,12 @@ def test_nothing_is_left_however_webdyno_ends(
         assert left_by_docker(os.environ["DOCKER_HOST"]) == []
     links = subprocess.run(["ip", "link"], check=True, capture_output=True, text=True).stdout
     assert host[1].replace(".", "-") not in links
-    assert _groups(names) == []
+    assert what_stays(lambda: _groups(names)) == []
 
 
 def _groups(names: list[str]) -> list[Path]:
-    """Give the control groups of all kinds that stacks of these names have, after some patience."""
-    deadline = time.monotonic() + 5
-    while time.monotonic() < deadline:
-        found = [group for name in names for group in GROUPS.glob(f"*/webdyno-{name}")]
-        if not found:
-            break
-        time.sleep(0.05)
-    return found
+    """Return the control groups of all kinds that stacks of these names have."""
+    return [group for name in names for group in GROUPS.glob(f"*/webdyno-{name}")]
 
 
 def test_a_port_of_this_machine_is_none_of_a_containers(home: Path) -> None:

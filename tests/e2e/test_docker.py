@@ -93,15 +93,8 @@ def test_who_is_in_dockers_group_needs_no_root(home: Path) -> None:
     for folder in (mine, scratch(home)):
         os.chown(folder, NOBODY, NOBODY)
     words = ["setpriv", f"--reuid={NOBODY}", f"--regid={NOBODY}", "--groups=0", SYSTEM_PYTHON]
-    words += [
-        "-P",
-        "-m",
-        "webdyno.interfaces.cli",
-        "compare",
-        "image:webdyno-test",
-        "--env=PORT=81",
-    ]
-    words += ["image:webdyno-test", "--output=run", "--no-report", *FEW]
+    words += ["-P", "-m", "webdyno.interfaces.cli", "compare", *["image:webdyno-test"] * 2]
+    words += ["--env=PORT=81", "--output=run", "--no-report", *FEW]
     packages = f"{Path(webdyno_package.__file__).parents[1]}:{site.getsitepackages()[0]}"
     variables = {**environment(home), "HOME": str(mine), "PYTHONPATH": packages}
     done = subprocess.run(

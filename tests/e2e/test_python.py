@@ -82,10 +82,8 @@ def test_ctrl_c_ends_a_call_with_what_there_is(tmp_path: Path) -> None:
     assert left_behind(tmp_path) == []
 
 
-def test_nobody_reads_what_a_call_was_given(tmp_path: Path) -> None:
+def test_a_call_is_given_its_arguments_by_standard_input(tmp_path: Path) -> None:
     settings = {"load.headers": {"Authorization": "Bearer t0ken"}}
-    words = words_of("compare")
-    assert "t0ken" not in " ".join(words)
     done = call("compare", tmp_path, system="nginx", baseline="ngins", settings=settings)
     assert done.returncode == Exit.USER_ERROR
     assert "did you mean nginx" in done.stderr

@@ -51,10 +51,11 @@ for name in sys.argv[1:]:
 @pytest.fixture(scope="module")
 def helps() -> dict[str, tuple[str, set[str]]]:
     """By command: its help, and all modules that were imported for it."""
-    words = [sys.executable, "-c", HELPS, "", *commands()]
-    done = subprocess.run(words, check=True, capture_output=True, text=True)
-    parts = (part.rpartition("\nimported:") for part in done.stdout.split("\nend\n")[:-1])
     names = ("", *commands())
+    done = subprocess.run(
+        [sys.executable, "-c", HELPS, *names], check=True, capture_output=True, text=True
+    )
+    parts = (part.rpartition("\nimported:") for part in done.stdout.split("\nend\n")[:-1])
     return {
         name: (listing, set(modules.split()))
         for name, (listing, _, modules) in zip(names, parts, strict=True)

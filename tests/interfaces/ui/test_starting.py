@@ -54,6 +54,17 @@ def test_a_run_outlives_the_request_that_began_it(
     assert not starter.is_busy
 
 
+def test_nobody_else_reads_what_a_run_is_given(tmp_path: Path) -> None:
+    """Everybody may read command lines."""
+    settings = {"load.headers": {"Authorization": "Bearer t0ken"}}
+    begun = Starter(tmp_path).begin("compare", {**NOTHING, "settings": settings})
+    begun.process.wait()
+    words = str(begun.process.args)
+    assert "compare" in words
+    assert "t0ken" not in words
+    assert "no-such" in begun.said
+
+
 @pytest.mark.parametrize("terminal", [None, lambda _: False])
 def test_what_runs_code_takes_a_yes_on_the_terminal(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, terminal: Callable[[str], bool] | None

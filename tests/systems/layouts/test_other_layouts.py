@@ -5,11 +5,10 @@ from pathlib import Path
 import pytest
 
 from systems.layouts.laid_out import Case, check, choices
+from systems.layouts.test_jvm_layouts import MAVEN, SPRING
 from webdyno.systems.layouts import find_app
 
 GO = 'package main\nfunc main() { http.HandleFunc("GET /{$}", f); os.Getenv("PORT") }\n'
-SPRING = "<groupId>org.springframework.boot</groupId>"
-MAVEN = "--quiet --batch-mode -DskipTests"
 
 CASES = {
     "Procfile": Case(
