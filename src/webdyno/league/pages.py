@@ -3,12 +3,9 @@
 import json
 import re
 from collections.abc import Iterator
-from functools import cache
 from hashlib import sha256
 from pathlib import Path
 from typing import Any
-
-from jinja2 import Environment
 
 from webdyno.comparison.sentences import places_of, rank_words
 from webdyno.config import Catalogue
@@ -31,7 +28,7 @@ from webdyno.league.words import (
     machine_words,
     own_cells,
 )
-from webdyno.media.page import page_script, style_sheet, templates_of
+from webdyno.media.page import templates_of
 from webdyno.report.words import metric_label, metric_title
 
 FIRST_SHOWN = 5
@@ -53,8 +50,9 @@ class Pages:
         self.tables = [self._table(standing) for standing in results.standings]
         self._shared = {
             "results": results,
-            "style": style_sheet(),
-            "script": page_script(),
+            "brand": "webdyno league",
+            "version": results.webdyno_version,
+            "marks": [],
             "about": results.stacks,
             "tables": self.tables,
             "links": [{"file": table["file"], "words": table["heading"]} for table in self.tables],
@@ -83,7 +81,8 @@ class Pages:
         return [folder / name for name in written]
 
     def _drawn(self, template: str, file: str, **more: object) -> str:
-        return _templates().get_template(template).render(self._shared | {"file": file} | more)
+        made = templates_of("webdyno.league").get_template(template)
+        return made.render(self._shared | {"file": file} | more)
 
     def _file_of_table(self, standing: Standing) -> str:
         number = self.machines.index(standing.machine)
@@ -280,11 +279,6 @@ def _ends(ratio: Interval | None) -> list[float | None]:
         return []
     low, estimate, high = (float(f"{end:.3g}") for end in (ratio.low, ratio.estimate, ratio.high))
     return [low if low > 1 / ENDLESS else 0, estimate, high if high < ENDLESS else None]
-
-
-@cache
-def _templates() -> Environment:
-    return templates_of("webdyno.league")
 
 
 def _course(heading: str, metric: str, entry: Entry) -> View:

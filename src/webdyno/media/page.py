@@ -8,7 +8,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from functools import cache
 from itertools import chain, groupby
 
-from jinja2 import Environment, PackageLoader, StrictUndefined
+from jinja2 import ChoiceLoader, Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup, escape
 
 from webdyno.core import format as text
@@ -19,6 +19,8 @@ from webdyno.media.drawing import DARK, FONT, LIGHT, Mark, marks
 CODE = re.compile(
     r"`(?P<command>[^`]*)`|(?<![\w-])(?P<flag>--[a-z][\w-]*(?: [\w.]+=[\w.]*\w)?|-c \d+)"
 )
+OF_ALL = "webdyno.media"
+"""Whose templates all pages have."""
 NARROW_SPACE = "\u202f"
 MOST_ROWS = 60
 """In a notebook."""
@@ -47,7 +49,7 @@ def html(
         block.anchor for block in document.blocks if isinstance(block, Section) and block.anchor
     ]
     return (
-        _templates()
+        templates_of()
         .get_template("document.html")
         .render(
             document=document,
@@ -71,7 +73,7 @@ def draw_blocks(blocks: Iterable[Block], known: Sequence[Mark] = ()) -> Markup:
         made: Markup = getattr(macros, type(block).__name__)(block)
         return made
 
-    macros = _templates().get_template("blocks.html").make_module({"marks": known, "draw": draw})
+    macros = templates_of().get_template("blocks.html").make_module({"marks": known, "draw": draw})
     together = groupby(blocks, key=lambda block: isinstance(block, Section | Headlines | Counts))
     parts = (its if is_card else [Section("", list(its))] for is_card, its in together)
     return Markup("\n").join(map(draw, chain.from_iterable(parts)))
@@ -79,29 +81,20 @@ def draw_blocks(blocks: Iterable[Block], known: Sequence[Mark] = ()) -> Markup:
 
 def style_sheet() -> str:
     """Return the style sheet of all pages, for one that doesn't hold it itself."""
-    return _templates().get_template("style.css").render(marks=[])
+    return templates_of().get_template("style.css").render(marks=[])
 
 
-def page_script() -> str:
-    """Return the script of all pages, for one that doesn't hold it itself."""
-    return _templates().get_template("page.js").render()
-
-
-def templates_of(package: str) -> Environment:
-    """Return the templates of pages in a package, in which texts are texts and no markup."""
-    return Environment(
-        loader=PackageLoader(package),
+@cache
+def templates_of(package: str = OF_ALL) -> Environment:
+    """Return a package's templates of pages, in which texts are texts and no markup."""
+    environment = Environment(
+        loader=ChoiceLoader([PackageLoader(package), PackageLoader(OF_ALL)]),
         autoescape=True,
         finalize=make_printable,
         undefined=StrictUndefined,
         trim_blocks=True,
         lstrip_blocks=True,
     )
-
-
-@cache
-def _templates() -> Environment:
-    environment = templates_of("webdyno.media")
     environment.globals |= {"light": LIGHT, "dark": DARK, "font": FONT}
     environment.globals["most_at_once"] = MOST_AT_ONCE
     environment.filters["prose"] = prose
