@@ -1,6 +1,8 @@
 // A server that greets by gRPC.
 package main
 
+//go:generate protoc --proto_path=../node --go_out=. --go_opt=module=webdyno.example/greeter --go-grpc_out=. --go-grpc_opt=module=webdyno.example/greeter greeter.proto
+
 import (
 	"context"
 	"log"
