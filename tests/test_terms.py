@@ -11,7 +11,7 @@ from typing import Any, NamedTuple, get_args, get_type_hints
 import pytest
 from pydantic import BaseModel
 
-from sources import MODULES, SOURCE, tree_of
+from sources import MODULES, SOURCE, identifiers_of, tree_of
 from webdyno.core.experiment import Experiment
 from webdyno.core.load import Load
 from webdyno.core.load_result import LoadResult
@@ -133,12 +133,9 @@ def test_flags_are_called_alike_in_all_commands(flags: type) -> None:
 
 def names_in(tree: ast.AST) -> Iterator[str]:
     """Identifiers of a module, and texts that are one word: keys, flags."""
+    yield from identifiers_of(tree)
     for node in ast.walk(tree):
         match node:
-            case ast.Name(id=name) | ast.arg(arg=name) | ast.Attribute(attr=name):
-                yield name
-            case ast.FunctionDef(name=name) | ast.ClassDef(name=name) | ast.keyword(arg=str(name)):
-                yield name
             case ast.Constant(value=str(text)) if " " not in text:
                 yield text.strip("-").replace("-", "_")
 

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from sources import MODULES, SOURCE, tree_of
+from sources import MODULES, SOURCE, identifiers_of, tree_of
 
 HOME = Path(__file__).parent.parent
 SNAPSHOTS = HOME / "tests/report/snapshots"
@@ -151,16 +151,6 @@ def test_messages(package: Path) -> None:
 def test_templates(template: Path) -> None:
     text = template.read_text(encoding="utf-8")
     assert list(denied_in(MARKUP.sub(" ", text))) == []
-
-
-def identifiers_of(tree: ast.AST) -> Iterator[str]:
-    """Names that a module gives, and those that it uses."""
-    for node in ast.walk(tree):
-        match node:
-            case ast.Name(id=name) | ast.arg(arg=name) | ast.Attribute(attr=name):
-                yield name
-            case ast.FunctionDef(name=name) | ast.ClassDef(name=name) | ast.keyword(arg=str(name)):
-                yield name
 
 
 def docstrings_of(tree: ast.AST) -> Iterator[str]:

@@ -17,6 +17,7 @@ from functools import partial
 from pathlib import Path
 
 import psutil
+import pytest
 
 from e2e.commands import PATIENCE_S
 from webdyno.cluster.node import SPARING_OPTIONS, STARTED, environment
@@ -24,6 +25,14 @@ from webdyno.host.control_group import forget_groups, trees
 
 BIN = Path(sys.executable).parent
 PORT = 6379
+HEAD = f"10.77.0.1:{PORT}"
+"""Where the first of them has its cluster."""
+ON_HOSTS = [
+    pytest.mark.measures,
+    pytest.mark.skipif(os.geteuid() != 0, reason="network namespaces with addresses take root"),
+    pytest.mark.timeout(600),
+]
+"""Of tests that measure on them."""
 SHARED = "/mnt"
 """Where all hosts see the test's folder: their /tmp is their own."""
 CHECKOUT = Path(__file__).parents[2]
@@ -170,11 +179,10 @@ def ray_cluster_of(number: int, folder: Path, cpus: Sequence[str] = ()) -> Itera
     Each has the CPUs that are given for it; all of them unless given.
     """
     with hosts_on_a_switch(number, folder) as hosts:
-        head = f"{hosts[0].address}:{PORT}"
         for host in hosts:
             of_head = ("--head", f"--port={PORT}", "--include-dashboard=false")
             own = ("taskset", "--cpu-list", cpus[host.number - 1]) if cpus else ()
-            role: tuple[str, ...] = of_head if host is hosts[0] else (f"--address={head}",)
+            role: tuple[str, ...] = of_head if host is hosts[0] else (f"--address={HEAD}",)
             host.has_node(partial(_start_node, host, own, role, folder))
         yield hosts
 

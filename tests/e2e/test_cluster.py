@@ -1,6 +1,5 @@
 """A cluster of hosts that each have a network, processes and temporary files of their own."""
 
-import os
 import signal
 import subprocess
 import time
@@ -11,16 +10,11 @@ from pathlib import Path
 import pytest
 
 from e2e.commands import PATIENCE_S, QUICK, WEBDYNO
-from e2e.hosts import GROUPS_BEFORE, TestHost, groups, ray_cluster_of
+from e2e.hosts import GROUPS_BEFORE, HEAD, ON_HOSTS, TestHost, groups, ray_cluster_of
 from waiting import wait_until
 from webdyno.measure.folder import RunFolder
 
-HEAD = "10.77.0.1:6379"
-pytestmark = [
-    pytest.mark.measures,
-    pytest.mark.skipif(os.geteuid() != 0, reason="network namespaces with addresses take root"),
-    pytest.mark.timeout(600),
-]
+pytestmark = ON_HOSTS
 
 
 @pytest.fixture(scope="module")

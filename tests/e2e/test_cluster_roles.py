@@ -9,17 +9,13 @@ from pathlib import Path
 import pytest
 
 from e2e.commands import PATIENCE_S, QUICK, slots
-from e2e.hosts import TestHost, ray_cluster_of
-from e2e.test_cluster import HEAD, begin, nothing_stays
+from e2e.hosts import HEAD, ON_HOSTS, TestHost, ray_cluster_of
+from e2e.test_cluster import begin, nothing_stays
 from waiting import wait_until
 from webdyno.core.records import IncidentRecord, RoundRecord
 from webdyno.measure.folder import RunFolder
 
-pytestmark = [
-    pytest.mark.measures,
-    pytest.mark.skipif(os.geteuid() != 0, reason="network namespaces with addresses take root"),
-    pytest.mark.timeout(600),
-]
+pytestmark = ON_HOSTS
 SERVERS_CPU, CLIENTS_CPU = "0", str((os.cpu_count() or 1) - 1)
 ON_CLUSTER = ("--testbed=cluster", f"--cluster={HEAD}")
 SERVED = "--set=testbed.hosts.servers=host2"

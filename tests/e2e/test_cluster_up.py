@@ -11,14 +11,12 @@ from pathlib import Path
 import pytest
 
 from e2e.commands import PATIENCE_S, WEBDYNO
-from e2e.hosts import SHARED, TestHost, hosts_on_a_switch
+from e2e.hosts import ON_HOSTS, SHARED, TestHost, hosts_on_a_switch
 
 SSHD = "/usr/sbin/sshd"
 pytestmark = [
-    pytest.mark.measures,
-    pytest.mark.skipif(os.geteuid() != 0, reason="network namespaces with addresses take root"),
+    *ON_HOSTS,
     pytest.mark.skipif(not Path(SSHD).exists(), reason="the package openssh-server isn't there"),
-    pytest.mark.timeout(600),
 ]
 SERVER = f"""
 HostKey {SHARED}/host-key

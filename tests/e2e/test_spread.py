@@ -1,6 +1,5 @@
 """Points of a sweep spread over two hosts that each have a network and processes of their own."""
 
-import os
 import re
 import signal
 from collections.abc import Iterator
@@ -9,17 +8,12 @@ from pathlib import Path
 import pytest
 
 from e2e.commands import PATIENCE_S, QUICK, WEBDYNO
-from e2e.hosts import TestHost, ray_cluster_of
+from e2e.hosts import HEAD, ON_HOSTS, TestHost, ray_cluster_of
 from waiting import wait_until
 from webdyno.measure.folder import RunFolder
 
-HEAD = "10.77.0.1:6379"
 SWEEP = ("static-hello", *QUICK, "--vary=load.connections=4,8,16", f"--cluster={HEAD}", "--spread")
-pytestmark = [
-    pytest.mark.measures,
-    pytest.mark.skipif(os.geteuid() != 0, reason="network namespaces with addresses take root"),
-    pytest.mark.timeout(600),
-]
+pytestmark = ON_HOSTS
 
 
 @pytest.fixture(scope="module")

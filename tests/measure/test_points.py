@@ -1,5 +1,6 @@
 """The points of an experiment: every combination of levels, each an experiment of its own."""
 
+from collections.abc import Callable
 from math import prod
 from pathlib import Path
 from types import SimpleNamespace
@@ -9,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from builders import SimulatedVariant, run_head, simulated_run
+from builders import SimulatedRun, SimulatedVariant, run_head, simulated_run
 from webdyno.core.experiment import Experiment, Level
 from webdyno.core.load import Load
 from webdyno.core.sweep import plan_points
@@ -84,6 +85,14 @@ def test_an_experiment_without_factors_is_one_point() -> None:
     assert plan.point.levels == {}
 
 
+def point_of(
+    run: SimulatedRun, folder: RunFolder, notify: Callable[[str], None] = print
+) -> RunningPoint:
+    """The only point of a run, where nothing is started."""
+    progress = LineProgress(run.head, notify)
+    return RunningPoint(run.data, [], NOWHERE, {}, folder, progress, commands_user=None)
+
+
 @pytest.mark.parametrize(("rounds", "stops"), [(6, True), (8, True), (9, False), (0, True)])
 def test_a_point_is_measured_until_it_has_the_rounds_asked_for_however_precise_it_is(
     tmp_path: Path, rounds: int, stops: bool
@@ -94,16 +103,8 @@ def test_a_point_is_measured_until_it_has_the_rounds_asked_for_however_precise_i
     }
     simulated = simulated_run(variants, rounds=8, restart_sd=0.001, slot_sd=0.001)
     with RunFolder.create(tmp_path / "run", simulated.head) as folder:
-        point = RunningPoint(
-            data=simulated.data,
-            variants=[],
-            testbed=NOWHERE,
-            calibrations={},
-            folder=folder,
-            progress=LineProgress(simulated.head, print),
-            commands_user=None,
-            watch=Stopwatch(1e6),
-        )
+        point = point_of(simulated, folder)
+        point.watch = Stopwatch(1e6)
         point.ask_for(rounds)
         assert point.stops() is stops
 
@@ -112,8 +113,7 @@ def test_logins_that_take_long_are_reported_once(tmp_path: Path) -> None:
     simulated = simulated_run({"a": SimulatedVariant(), "b": SimulatedVariant()})
     reported: list[str] = []
     with RunFolder.create(tmp_path / "run", simulated.head) as folder:
-        progress = LineProgress(simulated.head, reported.append)
-        point = RunningPoint(simulated.data, [], NOWHERE, {}, folder, progress, None)
+        point = point_of(simulated, folder, reported.append)
         for users, took_s in ((64, 4.0), (8, 22.0), (64, 22.0), (64, 23.0)):
             variant = SimpleNamespace(name="a", load=Load(connections=users))
             point.report_logins(cast("PlannedVariant", variant), took_s)
@@ -142,14 +142,6 @@ def test_the_time_of_pilots_is_counted_once(
     monkeypatch.setattr(session, "run_pilots", run_pilots)
     monkeypatch.setattr(session, "run_round", run_round)
     with RunFolder.create(tmp_path / "run", simulated.head) as folder:
-        point = RunningPoint(
-            data=simulated.data,
-            variants=[],
-            testbed=NOWHERE,
-            calibrations={},
-            folder=folder,
-            progress=LineProgress(simulated.head, print),
-            commands_user=None,
-        )
+        point = point_of(simulated, folder)
         session._take_turns([point], seed=1)
     assert point.used_s == 10
