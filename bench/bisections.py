@@ -11,10 +11,8 @@ import re
 import subprocess
 import sys
 import tempfile
-import time
 from argparse import Namespace
 from collections.abc import Mapping, Sequence
-from datetime import UTC, datetime
 from pathlib import Path
 
 from rich.console import Console
@@ -82,7 +80,7 @@ def work(options: Namespace, console: Console) -> None:
 
 def run(planted: int, program: Path, flags: Sequence[str] = ()) -> Bisected:
     """Make a repository and bisect it; `flags` are further ones of the gate."""
-    at, began_s = datetime.now(UTC), time.monotonic()
+    begun = lab.Begun.now(f"commit {planted} of {COMMITS}")
     with tempfile.TemporaryDirectory(prefix="webdyno-bench-") as scratch:
         # Servers run as an ordinary user where we are root.
         Path(scratch).chmod(0o755)
@@ -102,12 +100,8 @@ def run(planted: int, program: Path, flags: Sequence[str] = ()) -> Bisected:
     said = " ".join(done.stdout.split())
     named = FOUND.search(said)
     return Bisected(
-        case=f"commit {planted} of {COMMITS}",
-        at=at,
-        machine=machine.describe(),
-        commit=lab.commit(),
+        **begun.kept(),
         headline=named[0].strip() if named else "",
-        took_s=time.monotonic() - began_s,
         problem="" if named else (done.stderr.strip() or said)[-500:],
         planted=planted,
         found=place_of(named["commit"], commits) if named else None,

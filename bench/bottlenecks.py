@@ -9,11 +9,9 @@ table shows the last one of each case.
 
 import sys
 import tempfile
-import time
 from argparse import Namespace
 from collections.abc import Sequence
 from dataclasses import dataclass
-from datetime import UTC, datetime
 from pathlib import Path
 
 from rich.console import Console
@@ -132,7 +130,7 @@ def work(options: Namespace, console: Console) -> None:
 
 def look(name: str, budget: str) -> Limited:
     """Measure a case, and ask what limits it."""
-    at, began_s = datetime.now(UTC), time.monotonic()
+    begun = lab.Begun.now(name)
     with tempfile.TemporaryDirectory(prefix="webdyno-bench-") as scratch:
         experiment, folder = Path(scratch) / "case.toml", Path(scratch) / "run"
         experiment.write_text(written(name, CASES[name]), encoding="utf-8")
@@ -140,19 +138,12 @@ def look(name: str, budget: str) -> Limited:
         if not problem:
             of_it = {"folder": folder, "variants": [VARIANT], "time": budget, "yes": True}
             problem = Call("explain", of_it).made()
-        kept = lab.Kept(
-            case=name,
-            at=at,
-            machine=machine.describe(),
-            commit=lab.commit(),
-            took_s=time.monotonic() - began_s,
-            problem=problem,
-        )
+        kept = begun.kept(problem=problem)
         asked = folder / "explain" / variant_folder(VARIANT)
         if not (asked / "slots.jsonl").exists():
-            return Limited(**dict(kept))
+            return Limited(**kept)
         found = RunFolder.open(asked)
-        return Limited(**dict(kept), found=judge(found.data().points[0]).elasticities)
+        return Limited(**kept, found=judge(found.data().points[0]).elasticities)
 
 
 def written(name: str, case: Case) -> str:

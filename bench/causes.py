@@ -9,11 +9,9 @@ table shows the last one of each case.
 
 import sys
 import tempfile
-import time
 from argparse import Namespace
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from datetime import UTC, datetime
 from pathlib import Path
 
 from rich.console import Console
@@ -148,7 +146,7 @@ def work(options: Namespace, console: Console) -> None:
 
 def name_cause(name: str) -> Named:
     """Measure a case, and ask for advice."""
-    at, began_s = datetime.now(UTC), time.monotonic()
+    begun = lab.Begun.now(name)
     with tempfile.TemporaryDirectory(prefix="webdyno-bench-") as scratch:
         experiment, folder = Path(scratch) / "case.toml", Path(scratch) / "run"
         experiment.write_text(written(name, CASES[name]), encoding="utf-8")
@@ -156,15 +154,8 @@ def name_cause(name: str) -> Named:
         if not problem:
             of_it = {"folder": folder, "variants": [SLOW], "time": CASES[name].budget, "yes": True}
             problem = Call("try_advice", of_it).made()
-        kept = lab.Kept(
-            case=name,
-            at=at,
-            machine=machine.describe(),
-            commit=lab.commit(),
-            took_s=time.monotonic() - began_s,
-            problem=problem,
-        )
-        return Named(**{**dict(kept), **_found(folder)})
+        kept = begun.kept(problem=problem)
+        return Named(**{**kept, **_found(folder)})
 
 
 def measured(experiment: Path, folder: Path, budget: str) -> Call:

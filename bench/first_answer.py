@@ -8,10 +8,8 @@ the file of results; the table is made of all of them.
 import subprocess
 import sys
 import tempfile
-import time
 from argparse import Namespace
 from collections.abc import Sequence
-from datetime import UTC, datetime
 from pathlib import Path
 from statistics import median
 
@@ -60,7 +58,7 @@ def work(options: Namespace, console: Console) -> None:
 
 def first_comparison() -> FirstAnswer:
     """Run webdyno as a new user does, and watch the lines that it prints."""
-    at, began_s = datetime.now(UTC), time.monotonic()
+    begun = lab.Begun.now("first comparison")
     headline, answer_s, lines = "", None, []
     with tempfile.TemporaryDirectory(prefix="webdyno-bench-") as scratch:
         command = [str(lab.WEBDYNO), *COMMAND, f"--output={scratch}/run"]
@@ -74,15 +72,11 @@ def first_comparison() -> FirstAnswer:
             for line in running.stderr or ():
                 lines.append(line.strip())
                 if ANSWER in line:
-                    headline, answer_s = line.strip(), time.monotonic() - began_s
+                    headline, answer_s = line.strip(), begun.took_s
     return FirstAnswer(
-        case="first comparison",
-        at=at,
-        machine=machine.describe(),
-        commit=lab.commit(),
+        **begun.kept(),
         headline=headline,
         answer_s=answer_s,
-        took_s=time.monotonic() - began_s,
         problem="" if answer_s else " ".join(lines)[-500:],
     )
 

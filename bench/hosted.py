@@ -11,11 +11,9 @@ import shutil
 import subprocess
 import sys
 import tempfile
-import time
 from argparse import Namespace
 from collections import Counter
 from collections.abc import Sequence
-from datetime import UTC, datetime
 from math import ceil, inf, sqrt
 from pathlib import Path
 from statistics import median
@@ -25,7 +23,7 @@ from rich.console import Console
 from rich.table import Table
 
 from bisections import commit_server, new_repository
-from rig import lab, machine
+from rig import lab
 from rig.options import count
 from rig.script import Script, progress
 from rig.shares import share_words
@@ -150,29 +148,19 @@ def lacking(kind: Kind, options: Namespace) -> int:
 
 def run(kind: Kind, program: Path, time_each: str | None, runs: Path | None) -> Answered:
     """Make a repository and have webdyno answer a gate in it; `runs` keeps the gate's folder."""
-    at, began_s = datetime.now(UTC), time.monotonic()
+    begun = lab.Begun.now(kind.name)
     with tempfile.TemporaryDirectory(prefix="webdyno-bench-") as scratch:
         # Servers run as an ordinary user where we are root.
         Path(scratch).chmod(0o755)
         repository_of(Path(scratch) / "repository", kind.more, program)
         problem = ask(Path(scratch), time_each)
-        took_s, left = time.monotonic() - began_s, Path(scratch) / RUN
+        kept, left = begun.kept(answer=None), Path(scratch) / RUN
         answered = left / GATE_FILE
         seen = seen_in(answered.read_text(encoding="utf-8")) if answered.exists() else {}
         if runs is not None and left.exists():
-            shutil.copytree(left, runs / f"{kind.name.replace(' ', '-')}-{at:%Y-%m-%dT%H%M%S}")
-    return Answered.model_validate(
-        {
-            "case": kind.name,
-            "at": at,
-            "machine": machine.describe(),
-            "commit": lab.commit(),
-            "took_s": took_s,
-            "answer": None,
-            "problem": "" if seen else problem,
-            **seen,
-        }
-    )
+            name = f"{kind.name.replace(' ', '-')}-{begun.at:%Y-%m-%dT%H%M%S}"
+            shutil.copytree(left, runs / name)
+    return Answered.model_validate(kept | (seen or {"problem": problem}))
 
 
 def ask(scratch: Path, time_each: str | None) -> str:

@@ -9,10 +9,8 @@ file of results; the table is made of all of them.
 
 import sys
 import tempfile
-import time
 from argparse import Namespace
 from collections.abc import Sequence
-from datetime import UTC, datetime
 from pathlib import Path
 
 from rich.console import Console
@@ -71,7 +69,7 @@ def work(options: Namespace, console: Console) -> None:
 
 def tune(name: str, options: Namespace, programs: Path) -> Tuned:
     """Tune a server; say what was found."""
-    at, began_s = datetime.now(UTC), time.monotonic()
+    begun = lab.Begun.now(name)
     with tempfile.TemporaryDirectory(prefix="webdyno-bench-") as scratch:
         folder = Path(scratch) / "tuned"
         asked = {
@@ -82,15 +80,8 @@ def tune(name: str, options: Namespace, programs: Path) -> Tuned:
             "time": options.time,
         }
         problem = Call("tune", asked).made(programs, TUNED_WITHIN_S)
-        kept = lab.Kept(
-            case=name,
-            at=at,
-            machine=machine.describe(),
-            commit=lab.commit(),
-            took_s=time.monotonic() - began_s,
-            problem=problem,
-        )
-        return Tuned(**{**dict(kept), **_found(folder / "final")})
+        kept = begun.kept(problem=problem)
+        return Tuned(**{**kept, **_found(folder / "final")})
 
 
 def _found(final: Path) -> dict[str, object]:

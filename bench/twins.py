@@ -16,7 +16,6 @@ import time
 from argparse import Namespace
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from datetime import UTC, datetime
 from pathlib import Path
 from urllib.parse import urlsplit
 
@@ -139,7 +138,7 @@ def compare(
     case: Case, requests: int, budget: str, overrides: Mapping[str, object] | None = None
 ) -> Compared:
     """Make a log and its twin, and compare the two stacks with the original and with the twin."""
-    at, began_s = datetime.now(UTC), time.monotonic()
+    begun = lab.Begun.now(case.site)
     with tempfile.TemporaryDirectory(prefix="webdyno-bench-") as scratch:
         folder = Path(scratch)
         (folder / "access.log").write_bytes(made_log(case, requests))
@@ -166,13 +165,9 @@ def compare(
             )
         )
     return Compared(
-        case=case.site,
-        at=at,
-        machine=machine.describe(),
-        commit=lab.commit(),
+        **begun.kept(),
         headline=f"{_said(original)}; its twin {_said(twin)}",
         rounds=original.rounds + twin.rounds,
-        took_s=time.monotonic() - began_s,
         original=original,
         twin=twin,
     )

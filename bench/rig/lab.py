@@ -90,6 +90,33 @@ class Kept(BaseModel):
     problem: str = ""
 
 
+class Begun(NamedTuple):
+    """A case for which webdyno is being called."""
+
+    case: str
+    at: datetime
+    began_s: float
+
+    @classmethod
+    def now(cls, case: str) -> "Begun":
+        return cls(case, datetime.now(UTC), time.monotonic())
+
+    @property
+    def took_s(self) -> float:
+        return time.monotonic() - self.began_s
+
+    def kept(self, **found: object) -> dict[str, Any]:
+        """Return the fields of what is kept, as if it ended now, with what was found."""
+        return {
+            "case": self.case,
+            "at": self.at,
+            "machine": machine.describe(),
+            "commit": commit(),
+            "took_s": self.took_s,
+            **found,
+        }
+
+
 class Outcome(Kept):
     """One run of the lab."""
 
@@ -125,25 +152,16 @@ def run_lab(case: str, call: Call, programs: Path | None = None) -> Outcome:
 
 def run_as(kind: type[K], case: str, call: Call, seen: Seen, programs: Path | None = None) -> K:
     """Make a call that leaves a run, and keep what was seen of it as a kind of result."""
-    at, began_s = datetime.now(UTC), time.monotonic()
+    begun = Begun.now(case)
     with tempfile.TemporaryDirectory(prefix="webdyno-bench-") as scratch:
         folder = Path(scratch) / "run"
         problem = call.having(output=folder).made(programs)
-        took_s = time.monotonic() - began_s
+        kept = begun.kept()
         if (folder / "slots.jsonl").exists():
             values = seen(folder, problem)
         else:
             values = {"problem": problem or "webdyno left no run behind"}
-    return kind.model_validate(
-        {
-            "case": case,
-            "at": at,
-            "machine": machine.describe(),
-            "commit": commit(),
-            "took_s": took_s,
-            **values,
-        }
-    )
+    return kind.model_validate(kept | values)
 
 
 def with_programs(folder: Path | None) -> dict[str, str]:
