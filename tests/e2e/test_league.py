@@ -17,7 +17,8 @@ from webdyno.core.records import RoundRecord, StopRecord
 from webdyno.league.pages import Pages
 from webdyno.league.records import LeagueFolder
 from webdyno.league.tables import results_of
-from webdyno.measure.folder import RECORDS_FILE, RunFolder
+from webdyno.measure.folder import RunFolder
+from webdyno.measure.records_file import RECORDS_FILE
 
 SHORT = (
     "--set=measure.slot_s=0.1",
