@@ -119,6 +119,7 @@ def check_redis(running: RunningStack) -> None:
             b"CONFIG SET dir /tmp",
             b"MODULE LOAD /tmp/x.so",
             b"REPLICAOF localhost 1",
+            b"MIGRATE localhost 1 key 0 1",
         ):
             connection.sendall(reported + b"\r\n")
             assert connection.recv(200).startswith(b"-ERR unknown command"), reported
