@@ -45,7 +45,7 @@ EXAMPLES = """\
     .venv/bin/python bench/peers.py --peers loadgen,loadgen-before --rounds 15 --duration 1
   calls of gRPC against ghz (go install github.com/bojand/ghz/cmd/ghz@latest), 11 rounds of 2 s
     .venv/bin/python bench/peers.py --cases grpc --rounds 11
-  messages over WebSocket (go install github.com/go-disf/websocket-benchmark@latest)
+  messages over WebSocket next to the bare loop
     .venv/bin/python bench/peers.py --cases websocket --rounds 11
   TLS, HTTP/1.1 and HTTP/2
     .venv/bin/python bench/peers.py --tls --cases small,connect,http2

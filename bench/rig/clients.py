@@ -18,11 +18,7 @@ AB_REQUESTS_PER_S = 1_000_000
 """More than any server answers: ab wants a number next to the time, and memory for each of them."""
 
 
-WEBSOCKET_BENCHMARK_MESSAGES_PER_S = 25_000
-"""About what it sends on one core: it wants a number, no time."""
-TEXT = '{"service": "echo", "method": "Echo", "EchoRequest": {"name":"tester"}}'
-"""What it always sends; the others the same."""
-
+TEXT = "Hello, World!"
 PROTO = Path(__file__).parents[2] / "src/webdyno/systems/catalog/sites/grpc-greeter/greeter.proto"
 MESSAGE = '{"name": "world"}'
 
@@ -199,13 +195,6 @@ def _ghz(case: Case, url: str, duration_s: float) -> list[str]:
     ]
 
 
-def _websocket_benchmark(case: Case, url: str, duration_s: float) -> list[str]:
-    if not case.websocket:
-        raise CannotMakeLoadError("it speaks WebSocket only")
-    messages = _whole_seconds(duration_s) * WEBSOCKET_BENCHMARK_MESSAGES_PER_S
-    return ["-c", str(case.connections), "-n", str(messages), "-url", url.replace("http", "ws", 1)]
-
-
 def _oha(case: Case, url: str, duration_s: float) -> list[str]:
     _no_grpc(case)
     _no_websocket(case)
@@ -248,11 +237,5 @@ CLIENTS = {
         Client("hey", "hey", _hey, counts.hey),
         Client("oha", "oha", _oha, counts.oha),
         Client("ghz", "ghz", _ghz, counts.ghz),
-        Client(
-            "websocket-benchmark",
-            "websocket-benchmark",
-            _websocket_benchmark,
-            counts.websocket_benchmark,
-        ),
     )
 }

@@ -112,12 +112,6 @@ def ghz(output: str) -> Counts:
     return Counts(right, sum(_integers(by_status)) - right)
 
 
-def websocket_benchmark(output: str) -> Counts:
-    """Read the table of websocket-benchmark."""
-    complete = _needed(r"^Complete requests:\s+(\d+)", output)
-    return Counts(complete, _needed(r"^Failed requests:\s+(\d+)", output))
-
-
 CUT_OFF = "aborted due to deadline"
 """What oha calls the requests in flight when the time is up; no failures."""
 

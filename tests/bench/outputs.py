@@ -106,14 +106,3 @@ Reading: 0 Writing: 1 Waiting: 63
 
 GHZ = """{"date":"2026-11-29T08:39:11Z","endReason":"timeout","count":393,"total":341063527,\
 "statusCodeDistribution":{"OK":390,"Unavailable":3}}"""
-
-WEBSOCKET_BENCHMARK = """\
-Benchmarking 127.0.0.1 (be patient)
-Completed 50000 requests
-
-Server Scheme:          ws
-Concurrency Level:      64
-Time taken for tests:   1.8s
-Complete requests:      50000
-Failed requests:        0
-"""

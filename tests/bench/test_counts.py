@@ -26,7 +26,6 @@ number = st.integers(min_value=0, max_value=10**12)
         (counts.ab, outputs.AB_IN_TROUBLE, Counts(993, 12)),
         (counts.h2load, outputs.H2LOAD, Counts(80720, 0)),
         (counts.ghz, outputs.GHZ, Counts(390, 3)),
-        (counts.websocket_benchmark, outputs.WEBSOCKET_BENCHMARK, Counts(50000, 0)),
         (counts.hey, outputs.HEY, Counts(32087, 0)),
         (counts.hey, outputs.HEY_IN_TROUBLE, Counts(90, 12)),
         (counts.oha, outputs.OHA, Counts(1000, 6)),
