@@ -20,8 +20,8 @@ from webdyno.statistics.verdict import RISK, look_level
 from webdyno.validity.starts import STARTS_DIFFER
 
 OTHER_RULES = (
-    "the baseline's own webdyno.toml has other limits, requests or the like; those of the working "
-    "tree hold for both"
+    "the baseline has no webdyno.toml, or one with other limits, requests or the like; those of "
+    "the working tree hold for both"
 )
 ABSENT = {404, 405, 410, 501}
 """Statuses by which a server says that it has no such thing."""
