@@ -31,7 +31,7 @@ MODULES = (
 """What commands import once they are called; what only few of them need they import themselves."""
 LARGEST_ORDER = 2**17
 STARTS_WITHIN_S = 60.0
-"""Servers of tests have that time: many start beside each other."""
+"""Servers of tests have that time: many start at once."""
 
 
 def main() -> None:

@@ -24,7 +24,6 @@ QUICK = {
     "measure.warmup_s": 0,
     "measure.slots_per_variant": 2,
     "measure.patience": 1,
-    "measure.soak_s": 1,
     "measure.budget_s": 1,
 }
 

@@ -1,6 +1,6 @@
 """HTTPS and HTTP/2 with real servers: the certificate, readiness, the load, what is said of it."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 import pytest
@@ -63,11 +63,15 @@ def test_every_server_is_asked_in_the_load_s_protocol(tmp_path: Path, protocol: 
         assert slot.load.target.startswith("http:" if protocol == "h2c" else "https:")
 
 
-@pytest.mark.parametrize("resumption", ["true", further("false")])
+@pytest.mark.parametrize(
+    ("resumption", "stacks"),
+    [("true", STACKS[:2]), further("true", STACKS[2:]), further("false", STACKS)],
+)
 def test_connections_of_one_request_resume_sessions_or_make_full_handshakes(
-    tmp_path: Path, resumption: str
+    tmp_path: Path, resumption: str, stacks: Sequence[str]
 ) -> None:
-    _, slots = first_round(tmp_path, "https", '"never"', f", tls_resumption = {resumption}")
+    more, settings = f", tls_resumption = {resumption}", dict.fromkeys(stacks, "")
+    _, slots = first_round(tmp_path, "https", '"never"', more, settings)
     for slot in slots:
         assert slot.load.tls is not None
         made = (slot.load.tls.full_handshakes, slot.load.tls.resumed_handshakes)
