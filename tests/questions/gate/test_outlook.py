@@ -1,18 +1,27 @@
 """Machines that are too noisy for a gate's limits, known after its first rounds."""
 
-from math import inf
+from dataclasses import replace
+from math import inf, log
+from pathlib import Path
 
 import numpy as np
 import pytest
 
 from builders import SimulatedVariant
-from questions.gate.test_decide import gate_run
+from questions.gate.test_decide import NEARLY_WORSE_US, gate_run, judged_whole
 from webdyno.comparison import question_of
 from webdyno.core.limits import GateAnswer, GateJudgement
 from webdyno.core.measure import Measure
 from webdyno.core.metrics import METRICS
-from webdyno.questions.gate.claims import MeasuredClaim
-from webdyno.questions.gate.notes import needed_rounds, noisy_words
+from webdyno.questions.gate.claims import JudgedClaim, MeasuredClaim, answer_claims
+from webdyno.questions.gate.forecast import (
+    Forecast,
+    forecast,
+    needed_rounds,
+    noisy_words,
+    slowest_to_decide,
+)
+from webdyno.questions.gate.show import GateWhole
 from webdyno.statistics.bounds import Bound
 
 MEASURE = Measure()
@@ -61,6 +70,47 @@ def test_what_no_time_decides_is_an_answer_as_well() -> None:
         answer=GateAnswer.INCONCLUSIVE, headline="", baseline="a", head="b", claims=[], needs_s=inf
     )
     assert gate.needs_s == inf
+
+
+def found(change: float, sd: float, rounds: int = 10, round_s: float = 5.0) -> Forecast | None:
+    """Return what is foreseen of a claim whose estimate is that change."""
+    noise = claim(sd, rounds=rounds)
+    measured = replace(noise, d=noise.d - noise.d.mean() + log(1 + change))
+    (answered,) = answer_claims([measured], MEASURE, 1)
+    both = [(measured, JudgedClaim(answered, None).reported(1))]
+    needed = needed_rounds([measured], MEASURE, rounds)
+    return forecast(needed, slowest_to_decide(both, MEASURE), round_s, rounds)
+
+
+def test_near_its_limit_no_time_is_promised() -> None:
+    """A run at +4.8% of +5% was promised an answer in 8 minutes."""
+    for sd, noisy in ((0.06, "this machine is noisy: "), (0.02, "")):
+        near = found(0.048, sd)
+        assert near == Forecast(
+            f"{noisy}if CPU per request of / stays at +4.8% (limit +5%), more time would hardly "
+            "decide; 10 rounds (1 minute) were measured",
+            inf,
+        )
+
+
+def test_a_change_that_can_be_decided_says_how_long_that_takes() -> None:
+    no_change, half_way = found(0.0, 0.06), found(0.03, 0.06)
+    assert no_change
+    assert half_way
+    assert no_change.words.startswith("this machine is noisy: ±5% would take about ")
+    assert "if CPU per request of / stays at +3.0% (limit +5%), an answer takes about " in (
+        half_way.words
+    )
+    assert no_change.needs_s < half_way.needs_s < inf
+
+
+def test_what_no_time_decides_is_no_next_step() -> None:
+    run = gate_run(SimulatedVariant(server_cpu_us=NEARLY_WORSE_US), restart_sd=0.03)
+    gate = judged_whole(run.whole)
+    assert gate.answer is GateAnswer.INCONCLUSIVE
+    assert gate.needs_s == inf
+    assert GateWhole(gate, MEASURE.max_rounds).next_steps(Path("run")) == []
+    assert any("more time would hardly decide" in note for note in gate.notes)
 
 
 def test_the_endpoint_that_takes_most_counts_and_metrics_of_a_limited_client_do_not() -> None:

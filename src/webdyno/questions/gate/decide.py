@@ -35,18 +35,22 @@ from webdyno.questions.gate.claims import (
     made_to_wait,
     with_confirmation,
 )
+from webdyno.questions.gate.forecast import (
+    FEWEST_ROUNDS,
+    Forecast,
+    NeededRounds,
+    forecast,
+    needed_rounds,
+    noisy_words,
+    slowest_to_decide,
+)
 from webdyno.questions.gate.growth import growth_at
 from webdyno.questions.gate.notes import (
-    FEWEST_ROUNDS,
     OTHER_RULES,
-    NeededRounds,
     differing,
     endpoint_of,
     fixes,
     invalidating,
-    longest_rounds,
-    needed_rounds,
-    noisy_words,
     notes_on,
     notes_on_starts,
     only_in,
@@ -214,14 +218,9 @@ class GateQuestion(Question):
                 for note in response_notes(data.preflights, endpoint_of(data))
             ),
         ]
-        needs_s = None
-        if _is_open(answer, claims):
-            measured = [data for data in run.points if data.rounds]
-            rounds = max(len(data.rounds) for data in measured)
-            needed, round_s = at_point._needed(measured, rounds)
-            if lacking := noisy_words(needed, round_s, rounds, measured=True):
-                notes.append(lacking)
-                needs_s = (longest_rounds(needed) - rounds) * round_s
+        outlook = at_point._outlook_of(run, seen, claims) if _is_open(answer, claims) else None
+        if outlook:
+            notes.append(outlook.words)
         nothing = "no endpoint is in both revisions"
         return GateJudgement(
             answer=answer,
@@ -235,9 +234,20 @@ class GateQuestion(Question):
             repeat=_repeat(run.head.experiment, claims),
             rate_rps=run.head.experiment.load.offered_rps,
             took_s=used_s(run),
-            needs_s=needs_s,
+            needs_s=outlook.needs_s if outlook else None,
             machine=run.head.machine,
         )
+
+    def _outlook_of(
+        self, run: RunData, seen: "_Seen", claims: Sequence[GateClaim]
+    ) -> Forecast | None:
+        """Foresee what more time would bring to what was measured."""
+        measured = [data for data in run.points if data.rounds]
+        rounds = max(len(data.rounds) for data in measured)
+        needed, round_s = self._needed(measured, rounds)
+        both = zip(seen.claims, claims, strict=True)
+        slowest = slowest_to_decide(both, self.experiment.measure)
+        return forecast(needed, slowest, round_s, rounds)
 
     def _seen(self, run: RunData) -> "_Seen":
         """Collect what was measured at all endpoints that both revisions have."""

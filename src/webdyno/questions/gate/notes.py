@@ -1,22 +1,17 @@
-"""What a reader of a gate's answer should know with it: causes, other responses, time it needs."""
+"""What a reader of a gate's answer should know with it: causes, and other responses."""
 
-from bisect import bisect_left
-from collections.abc import Collection, Iterable, Iterator, Sequence
-from dataclasses import dataclass
-from math import expm1, inf, log1p
+from collections.abc import Collection, Iterator, Sequence
+from math import expm1
 from typing import Literal
 
-from webdyno.core.format import count, level, listed, listed_to, minutes, number, percent
+from webdyno.core.format import count, level, listed_to, number, percent
 from webdyno.core.limits import BASELINE, BASELINE_AGAIN, HEAD
-from webdyno.core.measure import Measure
-from webdyno.core.metrics import CPU_TIME, METRICS
 from webdyno.core.records import PreflightRecord, Response
 from webdyno.evidence.cost import other_statements
 from webdyno.evidence.point_data import PointData, RunData
 from webdyno.questions.gate.claims import EndpointWarning, MeasuredClaim
 from webdyno.questions.gate.words import first_line
-from webdyno.statistics.interval import t_reach
-from webdyno.statistics.verdict import RISK, look_level
+from webdyno.statistics.verdict import RISK
 from webdyno.validity.starts import STARTS_DIFFER
 
 OTHER_RULES = (
@@ -26,14 +21,6 @@ OTHER_RULES = (
 ABSENT = {404, 405, 410, 501}
 """Statuses by which a server says that it has no such thing."""
 MOST_NAMED = 4
-FEWEST_ROUNDS = 2
-MOST_ROUNDS = 2_000
-"""Beyond that nobody waits."""
-WITHIN = 1.0
-"""A wider range says nothing of a change."""
-OF_HEAD, OF_COPIES = 1.5, 2.0
-"""Variances of head's distance from the mean of both copies, and of the copies from each other, in
-those of one variant."""
 
 OnlyIn = Literal["baseline", "head"]
 
@@ -190,103 +177,3 @@ def response_notes(preflights: Sequence[PreflightRecord], endpoint: str) -> list
     if only := only_in(preflights):
         return [f"{endpoint}: {absent_words(only, preflights)}"]
     return [f"{endpoint}: {sentence}" for sentence in other_responses(preflights, endpoint)]
-
-
-@dataclass(frozen=True)
-class NeededRounds:
-    """What the limit of a metric takes here, at the endpoint that takes most."""
-
-    metric: str
-    limit: float
-    """As a share, as it was asked for."""
-    rounds: float
-    """At each endpoint; infinite where interference alone outweighs the limit."""
-    within: float
-    """The change that can be ruled out in the time given, as a share."""
-
-
-def needed_rounds(
-    claims: Iterable[MeasuredClaim], measure: Measure, given_rounds: int
-) -> list[NeededRounds]:
-    """Foresee the rounds that claims take by their metrics, and what the given rounds can say.
-
-    A claim is open as long as its bounds reach further than its limit. How far they will reach
-    after more rounds hangs on the noise of a round alone, which head and both copies of the
-    baseline show: the difference of the copies has twice the variance of a variant, head's distance
-    from their mean one and a half times. What a difference of head's own would add is left aside:
-    this is the time for "no change" to be reported.
-    """
-    needs: dict[str, NeededRounds] = {}
-    for claim in claims:
-        if claim.limited or (sd := _noise(claim)) is None:
-            continue
-        bias = max(claim.bound.up, claim.bound.down)
-        wanted_half_width = log1p(claim.worse_share) - bias
-        new = NeededRounds(
-            claim.rule.name,
-            claim.tolerance,
-            _rounds(sd, wanted_half_width, claim, measure),
-            expm1(_reach(sd, given_rounds, claim, measure) + bias),
-        )
-        known = needs.get(new.metric)
-        if known is None or (new.rounds, new.within) > (known.rounds, known.within):
-            needs[new.metric] = new
-    return list(needs.values())
-
-
-def _noise(claim: MeasuredClaim) -> float | None:
-    """Return the standard deviation of head's distance in a round, in ln; None with one round."""
-    freedom = 2 * (len(claim.d) - 1)
-    if len(claim.d) < FEWEST_ROUNDS:
-        return None
-    squares = len(claim.d) * (float(claim.d.var()) / OF_HEAD + float(claim.again.var()) / OF_COPIES)
-    return float((squares / freedom * OF_HEAD) ** 0.5)
-
-
-def _reach(sd: float, rounds: int, claim: MeasuredClaim, measure: Measure) -> float:
-    """Return how far a bound will be from the mean after so many rounds."""
-    most = claim.most_rounds or measure.max_rounds
-    level = look_level(min(rounds, most), measure.min_rounds, most, RISK)
-    return t_reach(rounds, sd, level)
-
-
-def _rounds(sd: float, half_width: float, claim: MeasuredClaim, measure: Measure) -> float:
-    if half_width <= 0 or _reach(sd, MOST_ROUNDS, claim, measure) > half_width:
-        return inf
-    possible = range(measure.min_rounds, MOST_ROUNDS)
-    further = bisect_left(
-        possible, True, key=lambda rounds: _reach(sd, rounds, claim, measure) <= half_width
-    )
-    return measure.min_rounds + further
-
-
-def longest_rounds(needed: Sequence[NeededRounds]) -> float:
-    """Return how many rounds it takes until all limits are decided."""
-    return max((need.rounds for need in needed), default=0.0)
-
-
-def noisy_words(
-    needed: Sequence[NeededRounds], round_s: float, given_rounds: int, *, measured: bool = False
-) -> str | None:
-    """Return how long limits take at all endpoints; None where the given rounds suffice.
-
-    While it is measured also what these will show.
-    """
-    longest = longest_rounds(needed)
-    if longest <= given_rounds:
-        return None
-    limits = listed(dict.fromkeys(f"±{percent(need.limit)}" for need in needed))
-    if longest == inf:
-        takes = f"no time is enough for {limits} here"
-    else:
-        in_all = " in all" if measured else ""
-        takes = f"{limits} would take about {minutes(longest * round_s)}{in_all} here"
-    cpu = next((need for need in needed if need.metric == CPU_TIME), None)
-    if cpu and cpu.rounds < longest:
-        takes += f", CPU per request alone about {minutes(cpu.rounds * round_s)}"
-    given = f"{count(given_rounds, 'round')} ({minutes(given_rounds * round_s)})"
-    if measured:
-        return f"this machine is noisy: {takes}; {given} were measured"
-    near = [need for need in needed if need.within < WITHIN]
-    widths = listed(f"±{percent(need.within)} in {METRICS[need.metric].short}" for need in near)
-    return f"this machine is noisy: {takes}; {given} show {widths or 'no change'}"
