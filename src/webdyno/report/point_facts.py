@@ -3,11 +3,10 @@
 Terminal and page say it in the same words.
 """
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import chain
 from math import inf
-from statistics import fmean, median
-from typing import NamedTuple
+from statistics import fmean
 
 from webdyno.comparison import question_of
 from webdyno.comparison.time_spent import explanation_in_short
@@ -17,7 +16,13 @@ from webdyno.core.experiment import Experiment
 from webdyno.core.judgement import DECIDED, DIFFERENT, Comparison
 from webdyno.core.load import Load
 from webdyno.core.metrics import CPU_TIME, METRICS, THROUGHPUT
-from webdyno.core.records import SlotRecord
+from webdyno.evidence.busy import (
+    FULL,
+    are_mostly_idle,
+    busy_by_variant,
+    busy_range,
+    mostly_idle_words,
+)
 from webdyno.evidence.cost import cpu_apart, other_statements
 from webdyno.evidence.long_look import has_found, look_in_short
 from webdyno.evidence.noise import at_equal_cpu, taken_share
@@ -33,31 +38,12 @@ NO_INTERFERENCE = "no interference seen"
 TWO = 2
 LEAST_TAKEN = 0.005
 """Share of the servers' CPUs, on average, from which on it is worth a word."""
-BUSY = 0.9
-"""Share of its CPUs' time from which a server or a client counts as saturated."""
 MOST_NAMED = 2
 """Variants whose CPUs are reported one by one."""
 MOST_ENDPOINTS = 4
 MUCH_TAKEN = 0.1
 """Share of the servers' CPUs from which on absolute figures are those of a busy machine."""
 MOSTLY_OTHERS = "mostly by others"
-
-
-class Busy(NamedTuple):
-    """How much of its CPUs a variant used: the medians of its slots."""
-
-    share: float
-    """Of what others left."""
-    of_all: float
-
-    @property
-    def is_full(self) -> bool:
-        return self.share >= BUSY
-
-    @property
-    def is_by_others(self) -> bool:
-        """Whether others had more of the CPUs than the servers."""
-        return self.of_all < self.share / 2
 
 
 def scope(experiment: Experiment) -> str:
@@ -149,9 +135,9 @@ def _limits(point: PointView) -> str:
     slots = [slot for slot in point.data.slots if slot.phase == "measure"]
     if not slots or not point.has_one_load:  # a search goes up to the limit
         return ""
-    if max(slot.load.client.busy for slot in slots) >= BUSY:
+    if max(slot.load.client.busy for slot in slots) >= FULL:
         return ": the client was saturated"
-    busy = _busy_by_variant(point.data)
+    busy = busy_by_variant(point.data)
     saturated = [variant for variant, each in busy.items() if each and each.is_full]
     is_closed = all(slot.load.loop == "closed" for slot in slots)
     if saturated and is_closed and point.data.experiment.load_of_slots.connections > 1:
@@ -164,13 +150,9 @@ def _limits(point: PointView) -> str:
         return "; server CPU unknown"
     if any(each.is_full and each.is_by_others for each in known):
         return f"; servers' CPUs full, {MOSTLY_OTHERS}"
-    return f"; servers {_range_of(known)} busy"
-
-
-def _range_of(known: Iterable[Busy]) -> str:
-    shares = [each.share for each in known]
-    least, most = (text.percent(end(shares)) for end in (min, max))
-    return most if least == most else f"{least} to {most}"
+    if are_mostly_idle(point.data, busy):
+        return f"; {mostly_idle_words(known)}"
+    return f"; servers {busy_range(known)} busy"
 
 
 def _noise(point: PointView) -> Iterator[tuple[str, str]]:
@@ -251,10 +233,7 @@ FACTS: list[Callable[[PointView], Iterable[tuple[str, str]]]] = [
 
 def servers_busy(data: PointData) -> str:
     """Return on which variants the servers' CPUs were saturated, or how busy they were."""
-    return _busy_words(_busy_by_variant(data))
-
-
-def _busy_words(busy: Mapping[str, Busy | None]) -> str:
+    busy = busy_by_variant(data)
     known = {variant: each for variant, each in busy.items() if each}
     if busy and not known:
         return "server CPU unknown"
@@ -265,41 +244,12 @@ def _busy_words(busy: Mapping[str, Busy | None]) -> str:
         return "server CPU saturated"
     if saturated:
         return f"server CPU saturated on {text.listed_to(MOST_NAMED, saturated)}"
+    if are_mostly_idle(data, busy):
+        return mostly_idle_words(known.values())
     if len(known) > MOST_NAMED:
-        return f"servers not saturated ({_range_of(known.values())} busy)"
+        return f"servers not saturated ({busy_range(known.values())} busy)"
     shares = (f"{variant} {text.percent(each.share)}" for variant, each in known.items())
     return f"servers not saturated ({', '.join(shares)})"
-
-
-def _busy_by_variant(data: PointData) -> dict[str, Busy | None]:
-    slots = {variant: data.of_variant(variant) for variant in data.experiment.variants}
-    unseen = data.round_trips_s
-    return {
-        variant: None if variant in unseen else _busy(data, mine)
-        for variant, mine in slots.items()
-        if mine
-    }
-
-
-def _busy(data: PointData, slots: Sequence[SlotRecord]) -> Busy:
-    cpus = data.head.cpus_of(slots[0].variant) or 1
-    share = median(_used_share(slot, cpus) for slot in slots)
-    if data.head.machine.split.shared:
-        return Busy(share, share)  # the client is no one else
-    return Busy(share, median(_used_of_all(slot, cpus) for slot in slots))
-
-
-def _used_share(slot: SlotRecord, cpus: float) -> float:
-    used_s, took_s = slot.servers.cpu_s, slot.load.all_of_it.length_s
-    left_s = took_s * cpus
-    if slot.readings:
-        left_s = min(left_s, used_s + slot.readings.host.servers.idle_s)
-    return min(used_s / left_s, 1.0) if left_s else 0.0
-
-
-def _used_of_all(slot: SlotRecord, cpus: float) -> float:
-    took_s = slot.load.all_of_it.length_s
-    return slot.servers.cpu_s / took_s / cpus if took_s else 0.0
 
 
 def _starts_words(data: PointData, rounds: int) -> str:

@@ -50,6 +50,7 @@ from webdyno.questions.gate.notes import (
     differing,
     endpoint_of,
     fixes,
+    idle_notes,
     invalidating,
     notes_on,
     notes_on_starts,
@@ -212,6 +213,7 @@ class GateQuestion(Question):
             *differing(seen.claims, among),
             *_notes_on_validity(seen, judged, answer),
             *statement_notes(run),
+            *idle_notes(run),
             *(
                 note
                 for data in run.points

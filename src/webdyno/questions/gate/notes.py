@@ -7,6 +7,7 @@ from typing import Literal
 from webdyno.core.format import count, level, listed_to, number, percent
 from webdyno.core.limits import BASELINE, BASELINE_AGAIN, HEAD
 from webdyno.core.records import PreflightRecord, Response
+from webdyno.evidence.busy import are_mostly_idle, busy_by_variant, mostly_idle_words
 from webdyno.evidence.cost import other_statements
 from webdyno.evidence.point_data import PointData, RunData
 from webdyno.questions.gate.claims import EndpointWarning, MeasuredClaim
@@ -46,6 +47,15 @@ def statement_notes(run: RunData) -> list[str]:
         f"{endpoint_of(point)}: {sentence}"
         for point in run.points
         for sentence in other_statements(point)
+    ]
+
+
+def idle_notes(run: RunData) -> list[str]:
+    """Return where servers had little to do, so that throughput says nothing of their CPU time."""
+    return [
+        f"{endpoint_of(point)}: {mostly_idle_words(filter(None, busy.values()))}"
+        for point in run.points
+        if are_mostly_idle(point, busy := busy_by_variant(point))
     ]
 
 
