@@ -69,7 +69,7 @@ def test_inconclusive_says_what_is_still_needed() -> None:
     assert found.verdict is Verdict.INCONCLUSIVE
     assert re.search(
         r"; known: the difference is between −[\d.]+% and \+[\d.]+%; "
-        r"do: about \d+ more rounds \(\d+ minutes?\) should decide$",
+        r"do: about \d+ more rounds \(\d+ minutes?\) should decide if the ratio stays as it is$",
         found.headline,
     )
 
@@ -291,7 +291,7 @@ def test_why_it_is_open_is_said_where_the_interval_excludes_1(because: Because) 
         more_rounds=2,
         more_minutes=1.0,
     )
-    do = ("Do", "About 2 more rounds (1 minute) should decide.")
+    do = ("Do", "About 2 more rounds (1 minute) should decide if the ratio stays as it is.")
     assert [*known_and_needed(beyond)] == [("Why", "The reason."), do]
     around = beyond.replace(ratio=Interval(low=0.99, estimate=1.04, high=1.07))
     assert [*known_and_needed(around)] == [do]

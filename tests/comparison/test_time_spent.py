@@ -7,10 +7,10 @@ import pytest
 from builders import SimulatedRun, SimulatedVariant, service_use, simulated_run
 from validity.broken import quiet_readings
 from webdyno.comparison import judge
-from webdyno.comparison.time_spent import explain, explanation_sentence
+from webdyno.comparison.time_spent import explain, explanation_sentence, speed_by_cpu_alone
 from webdyno.comparison.waiting import what_waits, where_time_goes
 from webdyno.core.base import Interval
-from webdyno.core.findings import Explanation, Waiting
+from webdyno.core.findings import CpuPart, Explanation, Waiting
 from webdyno.core.judgement import Judgement
 from webdyno.core.readings import BlockedBy, ServerStatus
 from webdyno.core.records import Record, ServerUse, SlotRecord
@@ -40,6 +40,38 @@ def explained(run: SimulatedRun) -> Explanation:
     found = explain(run.data, "apache", "nginx")
     assert found
     return found
+
+
+def costs(b_us: float, more_us: float, half_width_us: float = 0.1) -> Explanation:
+    """A request of which a takes so much more CPU time than b."""
+    more = Interval(low=more_us - half_width_us, estimate=more_us, high=more_us + half_width_us)
+    whole = CpuPart(what="all of it", a_us=b_us + more_us, b_us=b_us, more_us=more)
+    return Explanation(a="a", b="b", whole=whole, parts=[])
+
+
+def ratio(estimate: float, half_width: float = 0.02) -> Interval:
+    return Interval(low=estimate - half_width, estimate=estimate, high=estimate + half_width)
+
+
+@pytest.mark.parametrize(
+    ("explanation", "found", "alone"),
+    [
+        (costs(10, 2), ratio(0.52), 1 / 1.2),
+        (costs(10, -2), ratio(2.5), 1 / 0.8),
+        (costs(10, 9), ratio(0.52), None),  # that is all of it
+        (costs(10, 20), ratio(0.52), None),  # and that more than all of it
+        (costs(10, -2), ratio(0.52), None),  # which is said as a "But"
+        (costs(10, 2, half_width_us=8), ratio(0.52), None),  # that may be all of it
+        (costs(10, 2), ratio(0.7, half_width=0.2), None),
+        (costs(0, 2), ratio(0.52), None),
+        (costs(10, 2), Interval(low=0, estimate=0, high=1), None),
+    ],
+)
+def test_cpu_time_that_is_only_a_part_of_a_difference(
+    explanation: Explanation, found: Interval, alone: float | None
+) -> None:
+    """+2.33 µs per request was the cause of 48% less throughput."""
+    assert speed_by_cpu_alone(explanation, found) == (alone and pytest.approx(alone))
 
 
 def test_parts_add_up_to_the_whole() -> None:

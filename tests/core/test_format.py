@@ -42,7 +42,7 @@ def test_a_quantity_and_its_interval_have_the_same_digits() -> None:
 
 
 def test_an_estimate_that_says_little_is_still_not_reported_as_nothing() -> None:
-    assert text.quantity(Interval(low=0.2, estimate=31_000, high=7e6)) == "30,000"
+    assert text.quantity(Interval(low=0.2, estimate=31_000, high=7e6)) == "31,000"
 
 
 def test_a_ratio_has_at_least_two_places_and_the_same_ones_everywhere() -> None:
@@ -120,6 +120,12 @@ def test_a_rounded_estimate_is_near_the_exact_one(value: float, spread: float) -
     half_width = (interval.high - interval.low) / 2
     off = abs(read(text.quantity(interval)) - value)
     assert off <= max(half_width * 0.51, value * 0.51e-3)
+
+
+def test_ordinals() -> None:
+    numbers = (1, 2, 3, 4, 11, 12, 13, 21, 102, 111)
+    said = "1st 2nd 3rd 4th 11th 12th 13th 21st 102nd 111th"
+    assert " ".join(map(text.ordinal, numbers)) == said
 
 
 def test_counts_agree_with_their_noun() -> None:

@@ -172,3 +172,22 @@ def two_of_which_one_needs_more(change: Callable[[SlotRecord], SlotRecord]) -> S
     run = simulated_run(variants, rounds=8)
     records = [change(it) if isinstance(it, SlotRecord) else it for it in run.records]
     return SimulatedRun(run.head, records)
+
+
+def test_figures_that_do_not_count_stand_in_no_table() -> None:
+    """The CPU time of a server that died was the least of all, and was quoted."""
+    (row,) = (
+        line for line in printed(questions.ranking(), width=120).splitlines() if "node  " in line
+    )
+    assert row.split() == ["—", "node", "—", "✕", "not", "valid", "—"]
+
+
+def test_the_noise_line_says_whose_interval_it_widens() -> None:
+    said = " ".join(printed(comparisons.interference()).split())
+    assert "CI of throughput widened by up to 25%, of latency by more" in said
+
+
+def test_a_ratio_that_is_no_quotient_of_its_columns_is_called_a_mean() -> None:
+    """0.538× stood next to 40,900 and 76,300, whose quotient is 0.536."""
+    assert "  mean  " in printed(questions.ranking(), width=120)
+    assert "mean" not in printed(comparisons.decided())

@@ -9,7 +9,8 @@ from webdyno.systems.kinds import LONGEST_NAME, NamedSystem, variant_names
     ("systems", "names"),
     [
         (("nginx", "apache-event"), ("nginx", "apache-event")),
-        (("nginx", "nginx"), ("nginx (A)", "nginx (B)")),
+        (("nginx", "nginx"), ("nginx (1st)", "nginx (2nd)")),
+        (("rev:main", "rev:.", "rev:."), ("main", "working tree (2nd)", "working tree (3rd)")),
         (("rev:.", "rev:main"), ("working tree", "main")),
         (
             ("cmd:gunicorn app:app -b :$PORT", "cmd:uvicorn app:app --port $PORT"),

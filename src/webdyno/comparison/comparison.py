@@ -154,7 +154,7 @@ def compare_family(
     delta: float = DELTA,
     alpha: float = ALPHA,
 ) -> list[Comparison]:
-    """Compare variants with others, each pair on a metric, so that all comparisons hold together.
+    """Compare variants with others, each pair on a metric, so that all verdicts hold together.
 
     Holm's step-down: the clearest difference must hold at alpha / m, the next one at
     alpha / (m - 1) and so on; after the first that doesn't hold, the rest are asked at its level.

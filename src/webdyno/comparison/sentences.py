@@ -291,7 +291,8 @@ def _what_is_needed(comparison: Comparison) -> Iterator[tuple[str, str]]:
         return
     if comparison.more_rounds is not None and comparison.more_minutes is not None:
         took = minutes(comparison.more_minutes * 60)
-        yield "Do", f"about {count(comparison.more_rounds, 'more round')} ({took}) should decide"
+        more = f"about {count(comparison.more_rounds, 'more round')} ({took})"
+        yield "Do", f"{more} should decide if the ratio stays as it is"
 
 
 def _why_no_time_is_enough(comparison: Comparison) -> Iterator[tuple[str, str]]:

@@ -10,11 +10,13 @@ narrow enough to hold together (Bonferroni).
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import partial
+from math import inf, log
 
 import numpy as np
 
 from webdyno.comparison.comparison import ALPHA
 from webdyno.core import format as text
+from webdyno.core.base import Interval
 from webdyno.core.findings import CpuPart, Explanation
 from webdyno.core.judgement import Comparison, Verdict
 from webdyno.core.metrics import CPU_TIME, responses
@@ -37,6 +39,9 @@ DIGITS = 3
 SMALL = 0.05
 """Share of the whole difference that a part needs to be reported."""
 FEWEST_ROUNDS = 2
+EXPLAINED = 0.8
+"""Share (ln) of a ratio of speeds from which CPU per request counts as all of its cause."""
+LEAST_US = 1e-6
 
 
 def explanations(data: PointData, comparisons: Sequence[Comparison]) -> Iterator[Explanation]:
@@ -186,6 +191,31 @@ def explanation_in_short(explanation: Explanation) -> str | None:
     more = f"{text.number(abs(whole), decimals)} µs {'more' if whole > 0 else 'less'}"
     takes = f"{explanation.a} takes {more} CPU per request"
     return f"{takes}, of which {', '.join(parts)}" if parts else takes
+
+
+def speed_by_cpu_alone(explanation: Explanation, measured: Interval) -> float | None:
+    """Return which ratio of speeds CPU per request alone makes, where that surely is only a part.
+
+    `measured` is the ratio of throughputs. With as many CPUs at work it is one over that of CPU per
+    request.
+    """
+    whole = explanation.whole
+    if whole.b_us <= 0 or measured.estimate <= 0:
+        return None
+    alone = whole.more_us.map(lambda us: whole.b_us / max(whole.b_us + us, LEAST_US))
+    if not 0 < alone.low <= alone.high < inf:
+        return None
+    ours, theirs = (
+        (alone, measured) if measured.estimate > 1 else (alone.inverse(), measured.inverse())
+    )
+    is_part = 0 < log(ours.estimate) < EXPLAINED * log(theirs.estimate)
+    return alone.estimate if is_part and ours.high < theirs.low else None
+
+
+def only_a_part(metric: str, alone: str, measured: str) -> str:
+    """Describe how much of a difference CPU per request explains by itself."""
+    rest = "the rest is waiting or idle CPUs"
+    return f"by CPU alone {metric} would be at {alone}, not {measured}: {rest}"
 
 
 def _decimals(explanation: Explanation) -> int:

@@ -1,8 +1,9 @@
 """Figures as people read them, the same wherever they stand: verdict, tables, charts, warnings.
 
-No more digits than an interval bears; an estimate and its interval always have the same ones, so
-that rounding never puts one outside the other. Numbers and units are parted by a plain space; the
-page makes narrow ones of them. And what programs said, as messages quote it.
+No more digits than an interval bears, but three of large numbers; an estimate and its interval
+always have the same ones, so that rounding never puts one outside the other. Numbers and units are
+parted by a plain space; the page makes narrow ones of them. And what programs said, as messages
+quote it.
 """
 
 import re
@@ -18,8 +19,9 @@ DASH = "–"
 MISSING = "—"
 KNOWN_EXACTLY = 1e-9
 """Relative half-width below which a value is known, but for the rounding of logarithms."""
-DIGITS = 4
-"""Significant digits that are shown; fewer where an interval bears fewer."""
+DIGITS, FEWEST_DIGITS = 4, 3
+"""Significant digits that are shown, as many as an interval bears; of large numbers these at least:
+their ratio should look like their quotient."""
 MOST_DECIMALS = 6
 WIDEST = 100.0
 """An interval of a ratio is of no use if its upper end is more than so many times the lower one."""
@@ -29,7 +31,7 @@ LATENCY_UNITS = ((1e6, "s"), (1e3, "ms"), (1.0, "µs"))
 """Microseconds from which on a latency is written in this unit."""
 LATENCY_DIGITS = 3
 SINGLE_LEVEL = 0.9501
-"""Confidence from which on an interval is one of several that hold together."""
+"""Confidence from which on an interval is one of several whose verdicts hold together."""
 MOST_RATIO_DECIMALS = 4
 """Ratios are distinguished from 1, so that more of their digits matter."""
 
@@ -70,6 +72,12 @@ def count(n: int, noun: str) -> str:
     return f"{number(n)} {noun[:end]}{'' if n == 1 else 's'}{noun[end:]}"
 
 
+def ordinal(n: int) -> str:
+    """Return a place in an order: `1st`, `22nd`, `13th`."""
+    ending = {1: "st", 2: "nd", 3: "rd"}.get(n % 10, "th")
+    return f"{n}{'th' if 10 < n % 100 < 14 else ending}"
+
+
 def decimals_for(half_width: float) -> int:
     """Places to which an estimate is worth writing when its interval is this wide to each side.
 
@@ -93,7 +101,7 @@ def quantity_bounds(interval: Interval) -> str:
 
 def ratio(interval: Interval) -> str:
     """Return the estimate of a ratio, to three digits at least: `1.92`, `21.5`."""
-    return number(interval.estimate, _ratio_decimals(interval))
+    return number(interval.estimate, ratio_decimals(interval))
 
 
 def times(interval: Interval) -> str:
@@ -121,11 +129,12 @@ def ci(interval: Interval) -> str:
 
 
 def ci_level(confidence: float) -> str:
-    """Return an interval's name: `95% CI`, or `joint 95% CI` of one that holds with others.
+    """Return an interval's name: `95% CI`, or `adjusted 95% CI` of one of several.
 
-    Each of those has a higher level of its own, so that all of them hold together with 95%.
+    Each of those has the higher level at which it was asked, so that all verdicts hold together
+    with 95%. The intervals needn't: of Holm's steps the last has 95% for itself.
     """
-    return "95% CI" if confidence < SINGLE_LEVEL else "joint 95% CI"
+    return "95% CI" if confidence < SINGLE_LEVEL else "adjusted 95% CI"
 
 
 def is_useful(interval: Interval) -> bool:
@@ -153,11 +162,12 @@ def _end(ratio: float) -> str:
 
 
 def _ratio_ends(interval: Interval) -> tuple[str, str]:
-    decimals = _ratio_decimals(interval)
+    decimals = ratio_decimals(interval)
     return number(interval.low, decimals), number(interval.high, decimals)
 
 
-def _ratio_decimals(interval: Interval) -> int:
+def ratio_decimals(interval: Interval) -> int:
+    """Return with how many decimals a ratio is shown."""
     digits = max(2 - _magnitude(interval.estimate), -_magnitude(interval.low), 0)
     return max(_decimals(interval, MOST_RATIO_DECIMALS), min(digits, 2))
 
@@ -165,15 +175,17 @@ def _ratio_decimals(interval: Interval) -> int:
 def _decimals(interval: Interval, most: int | None = None) -> int:
     """Decimals that an interval bears, `most` at most, and so many that the estimate has a digit.
 
-    Unless `most` is given it is as many as make four digits.
+    Unless `most` is given it is as many as make four digits, and three of a large number.
     """
     magnitude = _magnitude(interval.estimate)
+    before_point = min(FEWEST_DIGITS - 1 - magnitude, 0)
+    fewest = -magnitude if most is not None else max(before_point, -magnitude)
     most = max(DIGITS - 1 - magnitude, 0) if most is None else most
     half_width = (interval.high - interval.low) / 2
     if not isfinite(half_width) or half_width <= KNOWN_EXACTLY * abs(interval.estimate):
         is_whole = abs(interval.estimate - round(interval.estimate)) < KNOWN_EXACTLY
         return 0 if is_whole else max(DIGITS - 1 - magnitude, 0)
-    return max(-magnitude, min(decimals_for(half_width), most))
+    return max(fewest, min(decimals_for(half_width), most))
 
 
 def _magnitude(value: float) -> int:

@@ -15,6 +15,9 @@ from webdyno.evidence.point_data import PointData
 
 FULL = 0.9
 """Share of its CPUs' time from which a server or a client counts as saturated."""
+MUCH_TAKEN = 0.1
+"""Share of the servers' CPUs that others have from which on absolute figures are those of a busy
+machine."""
 HALF = 0.5
 """Share of the CPUs, and CPUs, below which not even a single thread works most of the time."""
 

@@ -5,7 +5,6 @@ from typing import Any
 
 import altair as alt
 
-from webdyno.core.judgement import Verdict
 from webdyno.core.metrics import CPU_TIME, THROUGHPUT
 from webdyno.media.document import Figure, Panel
 from webdyno.media.drawing import (
@@ -79,12 +78,8 @@ def bar_panel(point: PointView, table: MetricTable, *, is_half: bool) -> Panel:
 
 def bar_rows(point: PointView, table: MetricTable) -> Rows:
     """Return a row for each variant with a value that may be shown."""
-    known = [row for row in table.rows if row.value and row.value.by_round and not _invalid(row)]
+    known = [row for row in table.rows if row.valid_value and row.valid_value.by_round]
     return [_bar(point, table, row, number * ROW_PX) for number, row in enumerate(known)]
-
-
-def _invalid(row: Row) -> bool:
-    return row.comparison is not None and row.comparison.verdict is Verdict.INVALID
 
 
 def _bar(point: PointView, table: MetricTable, row: Row, top_px: int) -> dict[str, Any]:

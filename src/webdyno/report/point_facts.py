@@ -9,7 +9,11 @@ from math import inf
 from statistics import fmean
 
 from webdyno.comparison import question_of
-from webdyno.comparison.time_spent import explanation_in_short
+from webdyno.comparison.time_spent import (
+    explanation_in_short,
+    only_a_part,
+    speed_by_cpu_alone,
+)
 from webdyno.comparison.waiting import waits_in_short
 from webdyno.core import format as text
 from webdyno.core.experiment import Experiment
@@ -18,6 +22,7 @@ from webdyno.core.load import Load
 from webdyno.core.metrics import CPU_TIME, METRICS, THROUGHPUT
 from webdyno.evidence.busy import (
     FULL,
+    MUCH_TAKEN,
     are_mostly_idle,
     busy_by_variant,
     busy_range,
@@ -29,7 +34,7 @@ from webdyno.evidence.noise import at_equal_cpu, taken_share
 from webdyno.evidence.point_data import PointData
 from webdyno.media.document import Facts
 from webdyno.report.show import PointView
-from webdyno.report.words import SIGNS, SMALLEST_REPORTED
+from webdyno.report.words import SIGNS, SMALLEST_REPORTED, kind_words
 from webdyno.validity import excluded_words, valid_for
 from webdyno.validity.others import foreign_share, stolen_share
 
@@ -41,8 +46,8 @@ LEAST_TAKEN = 0.005
 MOST_NAMED = 2
 """Variants whose CPUs are reported one by one."""
 MOST_ENDPOINTS = 4
-MUCH_TAKEN = 0.1
-"""Share of the servers' CPUs from which on absolute figures are those of a busy machine."""
+MUCH_WIDER = 1.5
+"""Times as much as what was asked that another metric's CI is widened to be named."""
 MOSTLY_OTHERS = "mostly by others"
 
 
@@ -112,10 +117,26 @@ def _why(point: PointView) -> Iterator[tuple[str, str]]:
     whys: list[str] = []
     if by_cpu & DIFFERENT:
         whys += filter(None, map(explanation_in_short, judged.explanations))
-    whys += waits_in_short(judged, known_alone=bool(whys))
+    parts = [*_only_parts(point)] if whys else []
+    waits = [*waits_in_short(judged, known_alone=bool(whys) and not parts)]
+    whys += waits or parts
     if whys:
         is_against = asked <= DECIDED and by_cpu - asked
         yield "But" if is_against else "Cause", "; ".join(whys)
+
+
+def _only_parts(point: PointView) -> Iterator[str]:
+    """Yield how much of a decided ratio of throughputs CPU per request makes, where not all."""
+    counted = [each for each in point.judgement.explanations if not each.by_samples]
+    for comparison in point.decisive:
+        ratio = comparison.decisive
+        is_known = comparison.verdict in DIFFERENT and not comparison.limited_by
+        if comparison.metric != THROUGHPUT or ratio is None or not is_known:
+            continue
+        for explanation in counted:
+            if (alone := speed_by_cpu_alone(explanation, ratio)) is not None:
+                shown = f"{text.significant(alone, 3)}{text.TIMES}"
+                yield only_a_part(METRICS[THROUGHPUT].short, shown, text.times(ratio))
 
 
 def _database(point: PointView) -> Iterator[tuple[str, str]]:
@@ -172,20 +193,27 @@ def _noise(point: PointView) -> Iterator[tuple[str, str]]:
         "other work on other machines is unknown" if data.round_trips_s else "",
     ]
     if any(comparison.worst_case for comparison in point.decisive):
-        said.append(_allowed_for(point.decisive))
+        said.append(_allowed_for(point))
     yield "Noise", "; ".join(filter(None, said)) or NO_INTERFERENCE
 
 
-def _allowed_for(asked: Sequence[Comparison]) -> str:
-    most = worst_interference(asked)
+def _allowed_for(point: PointView) -> str:
+    """Return by how much interference widens what was asked, and what it widens by more."""
+    asked = point.decisive
+    most, short = worst_interference(asked), METRICS[asked[0].metric].short
     if 1 + most < SMALLEST_REPORTED:
         return ""
     if most <= 1:
-        whose = f"{METRICS[asked[0].metric].short}: " if asked[0].clear else ""
-        return f"{whose}CI widened by up to {text.percent(most)}"
+        wider = [
+            METRICS[each.metric]
+            for each in point.judgement.comparisons
+            if METRICS[each.metric].in_brief and worst_interference([each]) > MUCH_WIDER * most
+        ]
+        more = f", of {text.listed(kind_words(wider))} by more" if wider else ""
+        return f"CI of {short} widened by up to {text.percent(most)}{more}"
     if any(comparison.limited_by for comparison in asked):
         return ""  # the headline says who was limited
-    return "its effect has no tight bound"
+    return f"its effect on {short} has no tight bound"
 
 
 def alone(point: PointView) -> Iterator[tuple[str, str]]:

@@ -32,6 +32,12 @@ class Row:
     rank: str = ""
     """In a ranking: where the variant stands, or may stand."""
 
+    @property
+    def valid_value(self) -> VariantValue | None:
+        """None also where a rule withdrew the verdict: nobody should quote what doesn't count."""
+        is_invalid = self.comparison and self.comparison.verdict is Verdict.INVALID
+        return None if is_invalid else self.value
+
 
 @dataclass(frozen=True)
 class MetricTable:

@@ -104,8 +104,9 @@ def _columns_of_variants(
     columns += [Column(variant, "value") for variant in variants[:-1]]
     columns.append(Column(f"{variants[-1]} (baseline)" if compared else variants[-1], "value"))
     if compared:
+        pairs = [(table.rows[0], table.rows[-1]) for table in tables]
         columns += [
-            Column("ratio", "ratio"),
+            Column(_ratio_heading(pairs), "ratio"),
             Column(ci_heading(tables[0]), "range"),
             Column("verdict", "verdict", obvious=True),
         ]
@@ -154,11 +155,12 @@ def _rows_of_variants(
     point: PointView, deciding: MetricTable, alongside: Sequence[MetricTable]
 ) -> Table:
     failed = {row.variant: _failures(point.data, row.variant) for row in deciding.rows}
+    divisor = next((row for row in deciding.rows if row.comparison is None), deciding.rows[-1])
     columns = [
         *([Column("rank", "rank")] if deciding.has_ranks else []),
         Column("variant", "name", obvious=True),
         Column(metric_title(deciding.metric), "value"),
-        Column("ratio", "ratio"),
+        Column(_ratio_heading((row, divisor) for row in deciding.rows), "ratio"),
         Column(ci_heading(deciding), "range"),
         Column("verdict", "verdict", obvious=True),
         *(
@@ -167,11 +169,10 @@ def _rows_of_variants(
         ),
         *([Column("Failed", "value")] if any(failed.values()) else []),
     ]
-    values = [{row.variant: row.value for row in table.rows} for table in alongside]
+    values = [{row.variant: row.valid_value for row in table.rows} for table in alongside]
     rows: list[list[Cell | str]] = []
     for row in deciding.rows:
-        is_invalid = row.comparison is not None and row.comparison.verdict is Verdict.INVALID
-        value = value_words(deciding.metric, None if is_invalid else row.value)
+        value = value_words(deciding.metric, row.valid_value)
         rows.append(
             [
                 *([row.rank] if deciding.has_ranks else []),
@@ -186,6 +187,24 @@ def _rows_of_variants(
             ]
         )
     return Table(columns, [RowGroup(rows)], style="brief", is_sortable=True)
+
+
+def _ratio_heading(pairs: Iterable[tuple[Row, Row]]) -> str:
+    """Return what ratios are, where some visibly aren't the quotients of the values shown.
+
+    They are means of the rounds' ratios: of rounds that both have, by CPU seconds on a noisy
+    machine.
+    """
+    return "ratio" if all(_is_quotient(*pair) for pair in pairs) else "mean ratio"
+
+
+def _is_quotient(row: Row, divisor: Row) -> bool:
+    ratio = row.comparison and row.comparison.decisive
+    values = [each.valid_value and each.valid_value.interval for each in (row, divisor)]
+    a, b = (interval.estimate if interval else 0.0 for interval in values)
+    if not ratio or not b:
+        return True
+    return abs(a / b - ratio.estimate) <= 10 ** -text.ratio_decimals(ratio)
 
 
 def least_sign(point: PointView, table: MetricTable, row: Row) -> str:
@@ -271,7 +290,7 @@ def confidence_words(tables: Sequence[MetricTable]) -> str:
 
 
 def ci_heading(table: MetricTable) -> str:
-    """Return the intervals of a table's ratios: `95% CI`, or `joint 95% CI`."""
+    """Return the intervals of a table's ratios: `95% CI`, or `adjusted 95% CI`."""
     levels = [comparison.ratio.confidence for comparison in table.comparisons if comparison.ratio]
     return text.ci_level(max(levels, default=0.0))
 

@@ -11,6 +11,7 @@ from pathlib import Path, PurePath
 from typing import NamedTuple
 
 from webdyno.core.errors import OperationError, UserError
+from webdyno.core.format import ordinal
 from webdyno.core.text import split_url
 from webdyno.systems.repository import WORKING_TREE, Repository
 from webdyno.systems.target import GeneratedService, TargetSpec
@@ -120,8 +121,8 @@ class NamedSystem(NamedTuple):
 def variant_names(systems: Sequence[NamedSystem]) -> list[str]:
     """Return a name for each system: its own, or the shortest one that no other has.
 
-    Systems that are the same, or too much alike, are distinguished by letters: `nginx (A)`. Raise
-    UserError where two were given one name.
+    Systems that are the same, or too much alike, have their place in the command: `nginx (1st)`.
+    Raise UserError where two were given one name.
     """
     given = [system.name for system in systems if system.name]
     for name in given:
@@ -138,7 +139,7 @@ def variant_names(systems: Sequence[NamedSystem]) -> list[str]:
     alike = set(_alike(possible, chosen))
     names = [possible[place][0 if place in alike else way] for place, way in enumerate(chosen)]
     return [
-        f"{name} ({chr(ord('A') + names[:place].count(name))})" if names.count(name) > 1 else name
+        f"{name} ({ordinal(place + 1)})" if names.count(name) > 1 else name
         for place, name in enumerate(names)
     ]
 

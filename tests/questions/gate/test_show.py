@@ -5,7 +5,9 @@ from pathlib import Path
 
 from rich.console import Console
 
+from builders import SimulatedVariant
 from questions.gate.test_ci import FAIL, OPEN, PASS
+from questions.gate.test_decide import gate_run, judged_whole
 from questions.gate.test_growth import AFTER, BEFORE, profiled
 from report import questions, runs
 from webdyno.core.limits import GateJudgement
@@ -56,6 +58,15 @@ def test_the_page_of_a_gate_begins_with_its_one_answer(tmp_path: Path) -> None:
 
 def test_the_summary_of_a_gate_has_its_answer() -> None:
     assert "### ✗ FAIL: /hello.txt has " in summary(runs.seen(questions.gated()))
+
+
+def test_a_cause_that_is_only_a_part_says_so() -> None:
+    """CPU per request rose by 21% where throughput fell by 48%."""
+    text = " ".join(printed(judged_whole(questions.gated().whole)).split())
+    part = "by CPU alone throughput would be at −17%, not −48%: the rest is waiting or idle CPUs"
+    assert f"in the kernel; {part} Compared" in text
+    all_of_it = gate_run(SimulatedVariant(throughput_rps=30_000, server_cpu_us=27))
+    assert "by CPU alone" not in printed(judged_whole(all_of_it.whole))
 
 
 def test_what_grew_stands_in_the_answer_the_page_and_the_comment_s_details(tmp_path: Path) -> None:

@@ -47,10 +47,10 @@ from webdyno.questions.gate.forecast import (
 from webdyno.questions.gate.growth import growth_at
 from webdyno.questions.gate.notes import (
     OTHER_RULES,
+    cpu_notes,
     differing,
     endpoint_of,
     fixes,
-    idle_notes,
     invalidating,
     notes_on,
     notes_on_starts,
@@ -213,7 +213,7 @@ class GateQuestion(Question):
             *differing(seen.claims, among),
             *_notes_on_validity(seen, judged, answer),
             *statement_notes(run),
-            *idle_notes(run),
+            *(cpu_notes(run) if answer is not GateAnswer.PASS else []),
             *(
                 note
                 for data in run.points

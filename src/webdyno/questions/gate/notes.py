@@ -7,8 +7,14 @@ from typing import Literal
 from webdyno.core.format import count, level, listed_to, number, percent
 from webdyno.core.limits import BASELINE, BASELINE_AGAIN, HEAD
 from webdyno.core.records import PreflightRecord, Response
-from webdyno.evidence.busy import are_mostly_idle, busy_by_variant, mostly_idle_words
+from webdyno.evidence.busy import (
+    MUCH_TAKEN,
+    are_mostly_idle,
+    busy_by_variant,
+    mostly_idle_words,
+)
 from webdyno.evidence.cost import other_statements
+from webdyno.evidence.noise import taken_share
 from webdyno.evidence.point_data import PointData, RunData
 from webdyno.questions.gate.claims import EndpointWarning, MeasuredClaim
 from webdyno.questions.gate.words import first_line
@@ -50,13 +56,15 @@ def statement_notes(run: RunData) -> list[str]:
     ]
 
 
-def idle_notes(run: RunData) -> list[str]:
-    """Return where servers had little to do, so that throughput says nothing of their CPU time."""
-    return [
-        f"{endpoint_of(point)}: {mostly_idle_words(filter(None, busy.values()))}"
-        for point in run.points
-        if are_mostly_idle(point, busy := busy_by_variant(point))
-    ]
+def cpu_notes(run: RunData) -> Iterator[str]:
+    """Yield where servers had little to do, or others much: that sets throughput then."""
+    for point in run.points:
+        busy, taken = busy_by_variant(point), taken_share(point.slots)
+        if are_mostly_idle(point, busy):
+            yield f"{endpoint_of(point)}: {mostly_idle_words(filter(None, busy.values()))}"
+        if taken >= MUCH_TAKEN:
+            others = f"others took {percent(taken)} of the servers' CPUs, so only ratios count"
+            yield f"{endpoint_of(point)}: {others}"
 
 
 def differing(claims: Sequence[MeasuredClaim], among: int) -> list[str]:

@@ -8,17 +8,18 @@ from math import ceil
 from pathlib import Path
 
 from webdyno.comparison.sentences import MOST_MINUTES
+from webdyno.comparison.time_spent import only_a_part, speed_by_cpu_alone
 from webdyno.core.errors import Exit
 from webdyno.core.format import MISSING, count, duration, latency, listed, percent, significant
 from webdyno.core.judgement import Verdict
-from webdyno.core.limits import GateAnswer, GateClaim, GateJudgement
+from webdyno.core.limits import CostGrowth, GateAnswer, GateClaim, GateJudgement
 from webdyno.core.metrics import CPU_TIME, METRICS
 from webdyno.core.registry import as_called, command
 from webdyno.core.run import PAGE_FILE, profile_run
 from webdyno.core.text import printable
 from webdyno.media import document as doc
 from webdyno.questions.gate.growth import growth_in_short, growth_line, growth_tables
-from webdyno.questions.gate.words import change_estimate, change_range, limit_words
+from webdyno.questions.gate.words import as_change, change_estimate, change_range, limit_words
 from webdyno.report.show import RunView
 from webdyno.report.words import MICROSECONDS, metric_title
 
@@ -195,17 +196,40 @@ def _cause(gate: GateJudgement) -> Iterator[tuple[str, str]]:
     if gate.commits:
         only = JUST_ONE.match(gate.commits)
         said.append(f"{only['commit']} (the only commit between both)" if only else gate.commits)
-    waits = {
-        claim.endpoint
-        for claim in gate.of("worse")
-        if METRICS[claim.metric].kind in {"throughput", "latency"}
-    }
-    said += [
-        growth_in_short(growth, waits=growth.endpoint in waits) for growth in gate.grew[:MOST_GROWN]
-    ]
+    for growth in gate.grew[:MOST_GROWN]:
+        slower = _slower_claim(gate, growth.endpoint)
+        said.append(growth_in_short(growth, waits=slower is not None))
+        if slower and (part := _only_a_part(gate, growth, slower)):
+            said[-1] += f"; {part}"
     if said:
         yield "Cause", printable(said[0])
         yield from (("", printable(line)) for line in said[1:])
+
+
+def _slower_claim(gate: GateJudgement, endpoint: str) -> GateClaim | None:
+    """Return what is most surely worse there of what requests that wait make worse."""
+    slower = (
+        claim
+        for claim in gate.of("worse")
+        if claim.endpoint == endpoint and METRICS[claim.metric].kind in {"throughput", "latency"}
+    )
+    return max(slower, key=lambda claim: claim.worse.low if claim.worse else 0.0, default=None)
+
+
+def _only_a_part(gate: GateJudgement, growth: CostGrowth, slower: GateClaim) -> str:
+    """Return what CPU per request alone would make of a claim, where that is less; else nothing.
+
+    In a closed loop alone: latency is there as long as throughput is low.
+    """
+    measured = change_estimate(slower)
+    if not measured or not slower.worse or not growth.counted or gate.rate_rps is not None:
+        return ""
+    alone = speed_by_cpu_alone(growth.counted, slower.worse.inverse())
+    if alone is None:
+        return ""
+    rule = METRICS[slower.metric]
+    factor = alone if rule.metric.better == "higher" else 1 / alone
+    return only_a_part(rule.short, as_change(factor, slower), measured)
 
 
 def _notes(gate: GateJudgement) -> Iterator[tuple[str, str]]:

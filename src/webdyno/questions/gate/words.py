@@ -102,8 +102,11 @@ def limit_words(claim: GateClaim) -> str:
 def change_estimate(claim: GateClaim) -> str:
     """Return by how much head's value differs from baseline's: `+1.2%`, `7.5×`; or nothing."""
     factor = _factor(claim)
-    if factor is None or not _is_known(claim):
-        return ""
+    return "" if factor is None or not _is_known(claim) else as_change(factor, claim)
+
+
+def as_change(factor: float, claim: GateClaim) -> str:
+    """Return a factor in the unit of a claim's change."""
     return f"{significant(factor, 2)}×" if _is_large(claim) else f"{_signed_percent(factor - 1)}%"
 
 

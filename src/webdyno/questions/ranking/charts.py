@@ -183,7 +183,9 @@ def cpu_parts_figure(point: PointView) -> Figure | None:
 def cpu_parts(point: PointView) -> Rows:
     """Return a row for each part of each variant's CPU time; the parts add up to what it costs."""
     rows: list[dict[str, Any]] = []
-    costs = {value.variant: value for value in point.judgement.variants if value.metric == CPU_TIME}
+    shown = filter(None, [point.deciding, *point.alongside])
+    by_cpu = (table for table in shown if table.metric.name == CPU_TIME)
+    costs = {row.variant: row.valid_value for table in by_cpu for row in table.rows}
     for variant in point.variants:
         slots = point.data.of_variant(variant)
         own_s = sum(slot.servers.cpu_user_s for slot in slots)

@@ -12,8 +12,8 @@ from webdyno.report.words import as_headline
 ABOUT_RANKS = (
     "A rank is a range where more than one is possible: it begins after all that are "
     "better, and ends before all that are worse. With 95% confidence all ranks hold "
-    "together. Ratios are to the variant that is shown first, with CIs that hold together, "
-    "too."
+    "together. Ratios are to the variant that is shown first, with CIs adjusted for the number of "
+    "pairs."
 )
 
 
