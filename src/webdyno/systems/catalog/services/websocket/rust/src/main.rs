@@ -51,11 +51,13 @@ async fn send_to_all(mut socket: WebSocket, all: broadcast::Sender<Message>) {
                 Some(Ok(_)) => {}
                 _ => return,
             },
-            message = messages.recv() => match message {
-                Ok(message) if socket.send(message).await.is_ok() => {}
-                // It is gone, or too slow.
-                _ => return,
-            },
+            message = messages.recv() => {
+                // One that was too slow has missed some.
+                let Ok(message) = message else { return };
+                if socket.send(message).await.is_err() {
+                    return;
+                }
+            }
         }
     }
 }
