@@ -183,7 +183,7 @@ def test_an_experiment_s_file_that_others_may_exchange_is_refused(
     (his / "step.toml").symlink_to(file)
     assert catalogue.experiment_file(str(file)).path == file
     assert catalogue.experiment_file(str(link)).path == link
-    for part, mode in ((team, 0o777), (file, 0o666)):
+    for part, mode in ((file, 0o1666), (file, 0o666), (team, 0o777)):
         before = part.stat().st_mode
         part.chmod(mode)
         for named in (file, link):

@@ -25,6 +25,24 @@ def test_an_ipv4_address_of_a_socket_for_both_kinds_is_one() -> None:
         assert f"127.0.0.1:{port}" in addresses([os.getpid()])
 
 
+def test_where_processes_can_not_be_looked_into_the_user_decides(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """As those of a program with file capabilities."""
+
+    def refused(_: int) -> set[str]:
+        raise PermissionError
+
+    monkeypatch.setattr("webdyno.host.listening._sockets_of", refused)
+    ours, us = [os.getpid()], os.geteuid()
+    with socket.create_server(("127.0.0.1", 0)) as listening:
+        port = listening.getsockname()[1]
+        assert holders(ours, Listens(port, None, "127.0.0.1", us), os.getpid()) is None
+        stranger = Listens(port, None, "127.0.0.1", us + 1)
+        assert holders(ours, stranger, os.getpid()) == ([] if us else None)
+    assert holders(ours, Listens(port, None, "127.0.0.1", us), os.getpid()) == []
+
+
 @pytest.mark.parametrize("host", ["::1", "::"])
 def test_a_port_at_which_somebody_else_answers_is_not_ours(host: str) -> None:
     """As of a server that listens at `localhost`, of IPv6 alone: the other address is free."""

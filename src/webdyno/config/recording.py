@@ -10,7 +10,6 @@ import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache
-from html.parser import HTMLParser
 from pathlib import Path
 from typing import Any
 from urllib.parse import parse_qsl, unquote, urlsplit
@@ -33,6 +32,7 @@ from webdyno.config.personal import (
 )
 from webdyno.config.requests import Entry, path_of, read_requests, with_body
 from webdyno.core.errors import UserError
+from webdyno.core.pages import PageParser
 from webdyno.core.request import JSON_TYPE
 from webdyno.formats.har import HarEntry, body_of, har_entries, own_requests
 
@@ -163,7 +163,7 @@ def _is_plain(path: str) -> bool:
     return re.fullmatch(r"\$(\.[^.\[\]]+|\[\d+\])+", path) is not None
 
 
-class _Tokens(HTMLParser):
+class _Tokens(PageParser):
     """Finds what inputs and meta elements of a page hold."""
 
     def __init__(self) -> None:

@@ -39,30 +39,32 @@ def trusted_users() -> set[int]:
     return {0, os.geteuid(), sudo_caller() or 0}
 
 
-def is_others_to_change(path: Path, *, groups: bool = True) -> bool:
+def is_others_to_change(path: Path, *, groups: bool = True, on_the_way: bool = False) -> bool:
     """Whether somebody else may change a file, link or folder.
 
     By its group, if all `groups` count, or where that has other members, as by an access control
-    list, whose mask stands in the group's place (acl(5)). What is gone they may have taken away,
-    and bring back.
+    list, whose mask stands in the group's place (acl(5)). Of a folder that is just `on_the_way` its
+    sticky bit, as /tmp has it, keeps others from exchanging what is in it, not from adding to that.
+    What is gone they may have taken away, and bring back.
     """
     try:
         part = os.open(path, PART)
     except FileNotFoundError:
         return True
     try:
-        return _is_others(part, groups=groups)
+        return _is_others(part, groups=groups, on_the_way=on_the_way)
     finally:
         os.close(part)
 
 
-def _is_others(part: int, *, groups: bool) -> bool:
+def _is_others(part: int, *, groups: bool, on_the_way: bool) -> bool:
     status = os.fstat(part)
     by_group = status.st_mode & stat.S_IWGRP and (
         groups or _has_others(status.st_gid, of_root=status.st_uid == 0) or _has_list(part)
     )
     writable = status.st_mode & stat.S_IWOTH or by_group
-    protected = status.st_mode & stat.S_ISVTX or stat.S_ISLNK(status.st_mode)
+    is_sticky = stat.S_ISDIR(status.st_mode) and status.st_mode & stat.S_ISVTX
+    protected = (on_the_way and is_sticky) or stat.S_ISLNK(status.st_mode)
     is_open = bool(writable and not protected)
     return status.st_uid not in trusted_users() or (is_open and others_are_here())
 
@@ -151,10 +153,12 @@ def opened(path: Path) -> Iterator[Opened]:
     others: list[Path] = []
 
     def look(part: int, place: Path) -> None:
-        if _is_others(part, groups=False):
+        if _is_others(part, groups=False, on_the_way=True):
             others.append(place)
 
     descriptor = followed(path, look)
+    if _is_others(descriptor, groups=False, on_the_way=False):
+        others.append(path)
     try:
         yield Opened(descriptor, next(iter(others), None))
     finally:

@@ -26,19 +26,29 @@ class Listens(NamedTuple):
     """Of a Unix socket, if it is one."""
     host: str | None
     """The address at which it is asked; None where that is anyone's in a network of its own."""
+    uid: int = 0
+    """The user as whom it runs."""
 
 
 def holders(pids: Collection[int], place: Listens, near: int) -> list[int] | None:
     """Return those processes that hold the listening socket; None if we may not look.
 
-    `near`: a process in the same network namespace. None of them does, if somebody else listens
-    there as well: his address may be the more exact one, which gets the connections.
+    Then whoever listens there has to be the server's user, or root. None of them does, if somebody
+    else listens there as well: his address may be the more exact one, which gets the connections.
+    `near`: a process in the same network namespace.
     """
     try:
-        listening = set(_unix(near, place.path) if place.path else _tcp(near, place))
-        held = {pid: listening & _sockets_of(pid) for pid in pids}
+        if place.path:
+            listening, users = set(_unix(near, place.path)), {place.uid}
+        else:
+            sockets = dict(_tcp(near, place))
+            listening, users = set(sockets), set(sockets.values())
     except OSError:
         return None
+    try:
+        held = {pid: listening & _sockets_of(pid) for pid in pids}
+    except OSError:
+        return None if users and users <= {place.uid, 0} else []
     if place.host is not None and listening - set().union(*held.values()):
         return []
     return [pid for pid, sockets in held.items() if sockets]
@@ -46,7 +56,7 @@ def holders(pids: Collection[int], place: Listens, near: int) -> list[int] | Non
 
 def who_listens(port: int) -> list[int]:
     """Return the processes of this machine that listen on a port: those that we may look into."""
-    listening = set(_tcp("self", Listens(port, None, None)))
+    listening = {inode for inode, _ in _tcp("self", Listens(port, None, None))}
     pids = []
     for pid in psutil.pids() if listening else []:
         with suppress(PermissionError):
@@ -61,14 +71,14 @@ def addresses(pids: Collection[int]) -> list[str]:
     for pid in pids:  # psutil would look into our own network namespace for all of them
         with suppress(OSError):
             sockets = _sockets_of(pid)
-            texts |= {_written(local) for local, inode in _listening(pid) if inode in sockets}
+            texts |= {_written(local) for local, inode, _ in _listening(pid) if inode in sockets}
     return sorted(texts)
 
 
 def listening_at(pid: int) -> list[str]:
     """Return the TCP addresses that are listened at in the network of a process."""
     try:
-        return sorted({_written(local) for local, _ in _listening(pid)})
+        return sorted({_written(local) for local, _, _ in _listening(pid)})
     except OSError:
         return []
 
@@ -91,20 +101,21 @@ def _host(local: str) -> IPv4Address | IPv6Address:
     return ip_address(swapped.removeprefix(MAPPED))
 
 
-def _tcp(near: int | str, place: Listens) -> Iterator[str]:
+def _tcp(near: int | str, place: Listens) -> Iterator[tuple[str, int]]:
+    """Yield inode and user of each socket that gets connections to a place."""
     wanted = f":{place.port:04X}"
-    for local, inode in _listening(near, wanted):
+    for local, inode, uid in _listening(near, wanted):
         is_asked = (
             place.host is None
             or _host(local).is_unspecified
             or (_host(local) == ip_address(place.host))
         )
         if local.endswith(wanted) and is_asked:
-            yield inode
+            yield inode, uid
 
 
-def _listening(near: int | str, text: str = "") -> Iterator[tuple[str, str]]:
-    """Yield address and inode of the sockets that listen in a namespace, if a text is in its line.
+def _listening(near: int | str, text: str = "") -> Iterator[tuple[str, str, int]]:
+    """Yield address, inode and user of sockets that listen in a namespace, with a text in the line.
 
     There may be very many lines of connections that just wait for their time to be over.
     """
@@ -114,7 +125,7 @@ def _listening(near: int | str, text: str = "") -> Iterator[tuple[str, str]]:
                 if text in line:
                     _, local, _, state, *rest = line.split()
                     if state == LISTENING_TCP:
-                        yield local, rest[5]
+                        yield local, rest[5], int(rest[3])
 
 
 def _unix(near: int, path: Path) -> Iterator[str]:

@@ -146,7 +146,9 @@ def others_may_change(folder: Path) -> bool:
     """Whether somebody else may exchange a folder, or what is in it; not who called sudo."""
     ways = {folder.absolute(), folder.resolve()}
     above = {path for way in ways for path in way.parents}
-    return any(map(is_others_to_change, (*above, *ways, *everything_below(folder))))
+    return any(is_others_to_change(path, on_the_way=True) for path in above) or any(
+        map(is_others_to_change, (*ways, *everything_below(folder)))
+    )
 
 
 def refuse_of_others(path: Path, folder: Path) -> None:

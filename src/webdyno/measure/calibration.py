@@ -112,7 +112,7 @@ def _wait(process: ServerProcess, address: Address, testbed: Testbed) -> None:
             raise OperationError(f"the null server ended: {process.log.read_text().strip()}")
 
     def is_own() -> bool:
-        return process.listens(Listens(address.port, address.socket, address.host))
+        return process.listens(Listens(address.port, address.socket, address.host, address.uid))
 
     if not wait_for_listener(address, check_alive, is_own, testbed.client_socket):
         raise OperationError("the null server has not accepted connections in time")

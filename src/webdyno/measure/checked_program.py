@@ -4,9 +4,9 @@ import json
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from html.parser import HTMLParser
 from typing import Any, Protocol
 
+from webdyno.core.pages import PageParser
 from webdyno.core.request import header
 from webdyno.core.stack import Site
 from webdyno.core.text import begin_of
@@ -114,7 +114,7 @@ class ProgramResponse:
         return begin_of(self.said.body.decode("utf-8", "replace"), SHOWN_LETTERS)
 
 
-class ShownTable(HTMLParser):
+class ShownTable(PageParser):
     """Reads a page's table: the texts of its cells, entities resolved."""
 
     def __init__(self) -> None:

@@ -242,7 +242,7 @@ class RunningService:
     @property
     def _place(self) -> Listens:
         host = None if self.is_container else self.address.host
-        return Listens(self.address.port, self.address.socket, host)
+        return Listens(self.address.port, self.address.socket, host, self.address.uid)
 
     def check_alive(self, why: str = "") -> None:
         """Raise StackDied, with `why` in its message, when the process has ended."""

@@ -3,10 +3,10 @@
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from html.parser import HTMLParser
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from webdyno.core.pages import PageParser
 from webdyno.core.session import PLACE
 from webdyno.core.tables import as_table, json_table, read_text, table
 from webdyno.core.text import SECRET, split_url
@@ -205,7 +205,7 @@ class _Form:
         return [kind for kind, *_ in self.fields]
 
 
-class _Forms(HTMLParser):
+class _Forms(PageParser):
     def __init__(self) -> None:
         super().__init__()
         self.forms: list[_Form] = []

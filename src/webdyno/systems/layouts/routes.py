@@ -6,13 +6,13 @@ Sources name routes whole, or below what their class, file or framework says.
 import json
 import re
 from collections.abc import Iterable, Iterator, Mapping
-from html.parser import HTMLParser
 from pathlib import Path
 from typing import Any, NamedTuple
 from urllib.parse import quote
 
 import yaml
 
+from webdyno.core.pages import PageParser
 from webdyno.core.tables import Table, as_list, as_table, is_table, read_text, table
 from webdyno.core.text import split_url
 from webdyno.systems.containers.compose_file import plain_values
@@ -334,7 +334,7 @@ def links_of(page: bytes, path: str) -> list[str]:
     return list(links)[:MOST_LINKS]
 
 
-class _Links(HTMLParser):
+class _Links(PageParser):
     def __init__(self) -> None:
         super().__init__()
         self.targets: list[str] = []
