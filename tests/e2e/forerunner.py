@@ -40,7 +40,7 @@ def main() -> None:
     cli = import_module("webdyno.interfaces.cli")
     for module in MODULES:
         import_module(f"webdyno.{module}")
-    import_module("webdyno.servers.service").READY_WITHIN_S = STARTS_WITHIN_S
+    vars(import_module("webdyno.servers.service"))["READY_WITHIN_S"] = STARTS_WITHIN_S
     # Most commands read these; how a model is read is worked out when that is first done.
     catalogue = import_module("webdyno.config").Catalogue.load()
     _compile_templates(catalogue.services.values())

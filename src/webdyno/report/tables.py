@@ -204,7 +204,7 @@ def _is_quotient(row: Row, divisor: Row) -> bool:
     a, b = (interval.estimate if interval else 0.0 for interval in values)
     if not ratio or not b:
         return True
-    return abs(a / b - ratio.estimate) <= 10 ** -text.ratio_decimals(ratio)
+    return bool(abs(a / b - ratio.estimate) <= 10.0 ** -text.ratio_decimals(ratio))
 
 
 def least_sign(point: PointView, table: MetricTable, row: Row) -> str:
