@@ -57,7 +57,8 @@ def test_a_run_outlives_the_request_that_began_it(
 def test_nobody_else_reads_what_a_run_is_given(tmp_path: Path) -> None:
     """Everybody may read command lines."""
     settings = {"load.headers": {"Authorization": "Bearer t0ken"}}
-    begun = Starter(tmp_path).begin("compare", {**NOTHING, "settings": settings})
+    starter = Starter(tmp_path)  # with which its runs end
+    begun = starter.begin("compare", {**NOTHING, "settings": settings})
     begun.process.wait()
     words = str(begun.process.args)
     assert "compare" in words
