@@ -1,11 +1,13 @@
-// Starts WORKERS processes that share the port: https://bun.com/docs/guides/http/cluster
+// Starts WORKERS processes that share the port, each with the app that is named: cluster.js server.
+// https://bun.com/docs/guides/http/cluster
 const workers = Number(process.env.WORKERS);
+const app = `./${process.argv[2]}.js`;
 
 if (workers === 1) {
-  await import('./server.js');
+  await import(app);
 } else {
   const started = Array.from({ length: workers }, () =>
-    Bun.spawn([process.execPath, `${import.meta.dir}/server.js`], {
+    Bun.spawn([process.execPath, `${import.meta.dir}/${app}`], {
       stdio: ['ignore', 'inherit', 'inherit'],
     }),
   );
