@@ -9,7 +9,9 @@ from pathlib import Path
 import pytest
 
 from webdyno.config.personal import parsed_json, without_personal
+from webdyno.config.reading import TomlFile
 from webdyno.core.errors import UserError
+from webdyno.core.tables import read_toml
 from webdyno.systems import layouts
 from webdyno.systems.conf import nginx_read
 from webdyno.systems.containers.compose_file import read_compose, variables_of
@@ -90,6 +92,17 @@ def test_sources_whose_classes_and_calls_never_end(
     (tmp_path / file).write_text(begins + text * (MANY // len(text)) + "'")
     routes_of_sources(tmp_path)
     assert fixed_address(tmp_path) is None
+
+
+def test_keys_of_very_many_parts(tmp_path: Path) -> None:
+    (file := tmp_path / "a.toml").write_text("a." * MANY + "a = 1\n")
+    assert read_toml(file) == {}
+    with pytest.raises(UserError, match=r"a\.toml.*key of more than 50 parts"):
+        TomlFile(file)
+    file.write_text("a" + " = {a" * 5_000)
+    assert read_toml(file) == {}
+    file.write_text('a."b.c".d = [1.0, 2.0]\n' + "x = [" + "1.5, " * 100 + "]")
+    assert read_toml(file) == {"a": {"b.c": {"d": [1.0, 2.0]}}, "x": [1.5] * 100}
 
 
 def test_workspaces_whose_members_lie_anywhere(tmp_path: Path) -> None:

@@ -16,7 +16,7 @@ from pydantic import BaseModel, TypeAdapter, ValidationError
 from webdyno.core.errors import UserError
 from webdyno.core.files import MIB, read_named
 from webdyno.core.format import scalar
-from webdyno.core.tables import as_table, is_table
+from webdyno.core.tables import as_table, is_table, toml_data
 
 KeyPath = tuple[str | int, ...]
 PlaceOf = Callable[[KeyPath], str]
@@ -35,7 +35,7 @@ class TomlFile:
         content = read_named(path, MOST_BYTES) if content is None else content
         try:
             self._text = content.decode("utf-8-sig")  # some editors begin with a byte-order mark
-            self.data: dict[str, Any] = tomllib.loads(self._text)
+            self.data: dict[str, Any] = toml_data(self._text)
         except UnicodeDecodeError as error:
             line = content.count(b"\n", 0, error.start) + 1
             raise UserError(

@@ -1,6 +1,7 @@
 """What others wrote, read without trust: texts, TOML and JSON, and tables wherever they may be."""
 
 import json
+import re
 import tomllib
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -14,6 +15,8 @@ from webdyno.core.files import MIB, open_given
 
 Table = dict[str, Any]
 MOST_BYTES = 200_000
+MANY_PARTS = re.compile(r"(?:[\w\"'-]{1,200}\s{0,9}\.\s{0,9}){50}")
+"""Of a key. Python takes a time for it that grows with the square of its parts."""
 
 
 @dataclass
@@ -61,9 +64,19 @@ def read_toml(path: Path) -> Table | None:
     """Return a file's data, empty where it isn't TOML; None where there is no file."""
     text = read_text(path)
     try:
-        return None if text is None else tomllib.loads(text)
-    except (tomllib.TOMLDecodeError, RecursionError):
+        return None if text is None else toml_data(text)
+    except tomllib.TOMLDecodeError:
         return {}
+
+
+def toml_data(text: str) -> Table:
+    """Return a text's data; raise TOMLDecodeError where it isn't TOML, or is nested too deeply."""
+    if MANY_PARTS.search(text):
+        raise tomllib.TOMLDecodeError("has a key of more than 50 parts")
+    try:
+        return tomllib.loads(text)
+    except RecursionError:
+        raise tomllib.TOMLDecodeError("is nested too deeply") from None
 
 
 def json_table(text: str) -> Table:

@@ -39,6 +39,8 @@ from webdyno.probes.stacks import OF_CALL, SAMPLED_HZ, Profile, profile_of
 logger = logging.getLogger(__name__)
 
 PERF = "perf"
+NOBODY = 65534
+"""As whom root reads a profile without processes."""
 NOT_THERE = f"profiles take `{PERF}` (Debian: apt-get install linux-perf)"
 RESPONSES_WITHIN_S = 30.0
 READ_WITHIN_S, LOOK_S = 60.0, 0.05
@@ -134,7 +136,10 @@ class Perf:
         """Wait until its output is written, after a signal if it takes one to end it."""
         if signal is not None:
             self._process.send_signal(signal)
-        self._process.wait(RESPONSES_WITHIN_S)
+        try:
+            self._process.wait(RESPONSES_WITHIN_S)
+        except subprocess.TimeoutExpired:
+            raise OperationError(f"{PERF} didn't end within {RESPONSES_WITHIN_S:g} s") from None
 
 
 def _pipe(path: Path, exits: ExitStack) -> int:
@@ -145,9 +150,12 @@ def _pipe(path: Path, exits: ExitStack) -> int:
     return opened
 
 
-def read_by_perf(*arguments: str) -> str:
-    """Return what a subcommand of `perf` prints; raise OperationError when it fails."""
-    done = run_program([PERF, *arguments], within_s=READ_WITHIN_S, install=NOT_THERE)
+def read_by_perf(*arguments: str, rights: Sequence[str] = ()) -> str:
+    """Return what a subcommand of `perf` prints; raise OperationError when it fails.
+
+    `rights` are words before it by which it has others.
+    """
+    done = run_program([*rights, PERF, *arguments], within_s=READ_WITHIN_S, install=NOT_THERE)
     if done.returncode:
         raise OperationError(f"{PERF} {arguments[0]}: {done.stderr.strip()[-300:]}")
     return done.stdout
@@ -160,7 +168,9 @@ class Profiler(Perf):
         self, cpus: Collection[int], other_pids: Collection[int], folders: Sequence[str] = ()
     ) -> None:
         """Sample those CPUs, working on others; servers' own programs run in `folders`."""
-        options = ("record", "--quiet", "--event=cpu-clock", f"--freq={SAMPLED_HZ}", "-g")
+        # With build IDs it would open whatever programs name.
+        unread = ("--no-buildid", "--no-buildid-cache")
+        options = ("record", "--quiet", "--event=cpu-clock", f"--freq={SAMPLED_HZ}", "-g", *unread)
         super().__init__(options, cpus, other_pids)
         self._folders = folders
         self.pids = set[int]()
@@ -175,9 +185,30 @@ class Profiler(Perf):
                 # Names of what servers compile are in files of theirs: `--force` has them believed.
                 # What was inlined has no program of its own, and takes long to be found.
                 how = ("--force", "--no-inline", "--fields=comm,pid,ip,sym,dso")
-                printed = read_by_perf("script", f"--input={self.output}", *how)
+                rights = self._without_rights()
+                printed = read_by_perf("script", f"--input={self.output}", *how, rights=rights)
                 lines = iter(printed.splitlines())
                 self.profile = profile_of(lines, self._folders, self.pids)
+
+    def _without_rights(self) -> list[str]:
+        """Return words before a command by which root reads as servers do, but the kernel's names.
+
+        perf reads what a program says that its functions are called, by any file that it links to.
+        """
+        if os.geteuid() != 0:
+            return []
+        uid = next(filter(None, map(_uid_of, sorted(self.pids))), NOBODY)
+        self.output.parent.chmod(0o711)
+        os.chown(self.output, uid, -1)
+        kernel = [f"--{kind}-caps=-all,+syslog" for kind in ("inh", "ambient")]
+        return ["setpriv", f"--reuid={uid}", f"--regid={uid}", "--clear-groups", *kernel]
+
+
+def _uid_of(pid: int) -> int:
+    """Return the user of a process; root's when it has ended."""
+    with suppress(OSError):
+        return Path(f"/proc/{pid}").stat().st_uid
+    return 0
 
 
 def sampling_fault() -> str | None:

@@ -130,6 +130,15 @@ def test_a_build_has_the_values_of_its_arguments_in_its_environment(client: Path
     assert "s3cret" not in words
 
 
+@pytest.mark.parametrize("name", [".dockerignore", ".containerignore", "Dockerfile.dockerignore"])
+def test_what_a_revision_has_not_built_is_no_link(client: Path, name: str) -> None:
+    """Engines quote what they can't read of it: of any file of root's."""
+    (client / name).symlink_to("/etc/hostname")
+    build = Build(client / "Dockerfile", client, is_revision=True)
+    with pytest.raises(UserError, match=f"{name}: put a regular file there"):
+        Docker(SOCKET, "28", takes_groups=False).build("web", build, lambda _: None)
+
+
 @pytest.mark.parametrize("is_revision", [False, True])
 @pytest.mark.parametrize("scheme", ["http://", ""])
 def test_a_revision_s_build_gets_no_account_at_proxies(

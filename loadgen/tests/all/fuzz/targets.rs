@@ -143,7 +143,7 @@ fn calls() {
             let whole = hear(&[bytes]);
             let cuts = [rng.usize(..), rng.usize(..), rng.usize(..)];
             assert_eq!(hear(&parser::split(bytes, &cuts)), whole);
-            if let Ok(messages) = read(bytes) {
+            if let Ok(messages) = read(bytes, 1 << 20) {
                 assert_eq!((messages.len(), true), (whole.0 as usize, whole.1));
             }
         },

@@ -1,7 +1,6 @@
 """A revision's files, and whether it would be measured by other rules than a project's."""
 
 import os
-import tomllib
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -9,6 +8,7 @@ from typing import TYPE_CHECKING
 from webdyno.config.checks import check_tables
 from webdyno.config.requests import files_sent
 from webdyno.core.files import MIB, read_named
+from webdyno.core.tables import toml_data
 from webdyno.systems.repository import is_blob
 
 if TYPE_CHECKING:
@@ -30,7 +30,7 @@ class Files:
         from webdyno.systems.project import APP
 
         try:
-            own = tomllib.loads(self._project_text())
+            own = toml_data(self._project_text())
         except ValueError:
             return True
         data = {**project.file.data, APP: None}

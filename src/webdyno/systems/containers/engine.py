@@ -150,6 +150,8 @@ class Engine(ABC):
                 f"{build.file}: Podman has C's preprocessor read files of that name, which can "
                 "include any file of this machine: rename it"
             )
+        if build.is_revision:
+            _refuse_links(build)
         notify(f"building {name} …")
         began = time.monotonic()
         testbed = Testbed().with_user(None)
@@ -187,6 +189,17 @@ class Engine(ABC):
             return []
         named = (f"--build-arg={name}={ACCOUNT.sub('', text)}" for name, text in proxies.items())
         return [*self.without_proxies, *named]
+
+
+def _refuse_links(build: Build) -> None:
+    """Engines read files of what to leave out as root, and quote what they can't read of them."""
+    ends = (".dockerignore", ".containerignore")
+    names = {*ends, *(f"{build.file.name}{end}" for end in ends)}
+    for path in (folder / name for folder in (build.context, build.file.parent) for name in names):
+        if os.path.lexists(path) and (path.is_symlink() or not path.is_file()):
+            raise UserError(
+                f"{path}: put a regular file there: a revision has no link in its place"
+            )
 
 
 def image_of(inspected: str) -> Image:
