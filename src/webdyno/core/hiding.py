@@ -166,7 +166,9 @@ class Hiding:
         for length in lengths:
             form = content[start : start + length]
             span = Span(start, start + length)
-            if form in self._forms and self._counts(content, span, form):
+            # At the content's end it may be a shorter one.
+            is_whole = len(form) == length and form in self._forms
+            if is_whole and self._counts(content, span, form):
                 return self._wide(content, span, form)
         if cut:
             rest, span = content[start:cut], Span(start, cut)
