@@ -88,6 +88,7 @@ def _mode_writes(call: ast.Call) -> bool:
 CHANGES_MODES = {
     "host/users.py": "opens a folder that was private",
     "host/workspace.py": "opens what is ours to write, whatever the umask is",
+    "probes/profile.py": "opens a private folder's way to what is given away in it",
     "host/copies.py": "opens what was private; of a folder before anything is in it",
     "host/warden.py": "lets us into folders that are removed",
     "servers/prepared.py": "opens folders that were private",

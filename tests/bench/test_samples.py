@@ -45,8 +45,8 @@ def finished(exit_code: int = 0, complaint: str = "") -> Finished:
     [
         (Counts(1000, 0), 1000, 64, None),
         (Counts(1000, 0), 1064, 64, None),
-        (Counts(1000, 0), 1200, 64, "it counted 1000 requests, nginx 1200"),
-        (Counts(1000, 0), 999, 64, "it counted 1000 requests, nginx 999"),
+        (Counts(1000, 0), 1200, 64, "it counted 1000 requests, the server 1200"),
+        (Counts(1000, 0), 999, 64, "it counted 1000 requests, the server 999"),
         (Counts(1000, 2), 1002, 64, "2 requests failed"),
         (Counts(0, 0), 0, 64, "not one request was answered"),
         (Counts(1000, 0), 1000, 1000, "it opened 1000 connections; keep-alive was asked"),

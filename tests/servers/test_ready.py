@@ -70,7 +70,6 @@ def wait(
             Address("127.0.0.1", port, None, 0, protocol),
             check_alive=lambda: None,
             is_own=lambda: is_own,
-            has_port=lambda: is_own,
             is_elsewhere=lambda: is_elsewhere,
             within_s=within_s or READY_WITHIN_S,
             asks_till_the_end=within_s is not None,
@@ -91,8 +90,8 @@ def test_the_request_that_will_be_measured_is_sent() -> None:
     found = wait(say, headers={"Cookie": "a=b"})
     assert found is not None
     assert found.is_right
-    assert asked[0].startswith("GET /items ")
-    assert "Cookie: a=b" in asked[0]
+    assert [each.partition(" HTTP")[0] for each in asked] == ["GET /items"] * 2
+    assert ["Cookie: a=b" in each for each in asked] == [False, True]  # once it is known to be ours
 
 
 def test_a_server_that_only_closes_is_not_waited_for_until_the_end() -> None:
@@ -204,10 +203,15 @@ def test_nothing_is_said_to_another_user_behind_a_socket(tmp_path: Path) -> None
 
 def test_nothing_is_said_to_another_program_that_has_the_port() -> None:
     """Another user could take it while the server starts: command lines show which it will be."""
-    heard = []
-    hears = lambda connection: heard.append(connection.recv(5))  # noqa: E731
-    assert wait(hears, is_own=False, headers={"Authorization": "secret"}, within_s=0.3) is None
-    assert heard == []
+    heard: list[bytes] = []
+
+    def hears(connection: socket.socket) -> None:
+        heard.append(connection.recv(65_536))
+        connection.sendall(HELLO)
+
+    for is_own in (False, True):
+        wait(hears, is_own=is_own, headers={"Authorization": "s3cret"}, within_s=0.3)
+        assert any(b"s3cret" in each for each in heard) is is_own
 
 
 def silent(connection: socket.socket) -> None:

@@ -217,11 +217,11 @@ def what_waits(judged: Judgement) -> Iterator[str]:
 def waits_in_short(judged: Judgement, *, known_alone: bool) -> Iterator[str]:
     """Describe such differences in a line; with `known_alone` those whose cause is known."""
     for wait in _waits(judged):
-        longer = f"{wait.slow.variant} waits {text.latency(wait.longer_us)} longer for a response"
+        longer = f"{wait.slow.variant} waits {text.latency(wait.longer_us)} longer"
         if wait.is_nagle:
-            yield f"{longer}, as Nagle's algorithm does: set TCP_NODELAY"
+            yield f"{longer} for lack of TCP_NODELAY"
         elif not known_alone:
-            yield longer
+            yield f"{longer} for a response"
 
 
 def _time(us: Interval) -> str:

@@ -205,7 +205,7 @@ _OTHERS = (
     _other(
         "league",
         ADVANCED,
-        "Rank many stacks at many tasks, a sitting at a time; or write the pages of a league.",
+        "Rank many stacks at many tasks, a sitting at a time, and write the pages that show it.",
         "league:league",
     ),
     _other(

@@ -65,11 +65,9 @@ class ContainedProcess:
         addresses = listening_at(self.network_pid)
         return [address for address in addresses if not address.startswith(RESOLVER)]
 
-    def has(self, place: Listens) -> bool:
+    def listens(self, place: Listens) -> bool:
         """Whether anybody listens on the port there: nobody else can."""
         return any(address.endswith(f":{place.port}") for address in self.listeners())
-
-    listens = has
 
     def poll(self) -> int | None:
         return self._command.poll()

@@ -84,11 +84,9 @@ class FoundProcess:
         """None: its end is seen by those who ask it."""
         return None
 
-    def has(self, place: Listens) -> bool:  # noqa: ARG002
+    def listens(self, place: Listens) -> bool:  # noqa: ARG002
         """Whoever listens there is what was requested."""
         return True
-
-    listens = has
 
     def ask_to_stop(self) -> None:
         """It isn't ours to stop."""
@@ -239,12 +237,8 @@ class ServerProcess:
         """Processes of the server that live now, orphans included."""
         return pids_below(self._warden.pid)
 
-    def has(self, place: Listens) -> bool:
-        """Whether one of its processes listens there now."""
-        return holders(self.pids(), place, near=self.pid) != []
-
     def listens(self, place: Listens) -> bool:
-        """Whether one of its processes listens there, and will.
+        """Whether one of its processes listens there.
 
         So that a response isn't somebody else's, nor that of a server which goes into the
         background: it may answer before its first process has ended, at which it is killed.

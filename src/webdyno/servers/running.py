@@ -289,7 +289,6 @@ class RunningStack:
             address=front.address,
             check_alive=self.check_alive,
             is_own=front.listens,
-            has_port=front.has_its_port,
             is_elsewhere=front.is_elsewhere if own and not is_given_time else lambda: False,
             client_entry=client_entry,
             within_s=front.ready_within_s,
@@ -316,7 +315,7 @@ class RunningStack:
             )
         if answered is None:
             late = f"has not answered {where} {front.late}"
-            if front.has_its_port() and (why := why_silent(front.address, request, client_entry)):
+            if front.listens() and (why := why_silent(front.address, request, client_entry)):
                 late = f"{late}: {why}"
             elif front.role.service.runs_already:
                 late = f"doesn't answer {where}: start it first, or give another port"

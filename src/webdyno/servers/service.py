@@ -233,16 +233,10 @@ class RunningService:
 
     def listens(self) -> bool:
         """Whether what accepts connections at its address is one of its own processes."""
-        return self.process is not None and self.process.listens(self._place)
-
-    def has_its_port(self) -> bool:
-        """Whether that is so now; a server that goes into the background may have it as well."""
-        return self.process is not None and self.process.has(self._place)
-
-    @property
-    def _place(self) -> Listens:
-        host = None if self.is_container else self.address.host
-        return Listens(self.address.port, self.address.socket, host, self.address.uid)
+        asked = self.address
+        host = None if self.is_container else asked.host
+        place = Listens(asked.port, asked.socket, host, asked.uid)
+        return self.process is not None and self.process.listens(place)
 
     def check_alive(self, why: str = "") -> None:
         """Raise StackDied, with `why` in its message, when the process has ended."""

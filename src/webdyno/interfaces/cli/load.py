@@ -113,7 +113,7 @@ class LoadFlags:
     ] = None
     poisson: Annotated[bool, flag("Arrivals at random, not evenly spaced.", rare=True)] = False
     send_delay_budget: Annotated[
-        str | None, flag("DURATION: send so much later, several at once, at most.", rare=True)
+        str | None, flag("TIME: send so much later, several at once, at most.", rare=True)
     ] = None
     kernel_times: Annotated[
         bool, flag("Time responses by when the kernel got them.", rare=True)

@@ -127,6 +127,7 @@ class Podman(Engine):
         return short_names(folder)
 
     def revision_options(self, folder: Path) -> list[str]:
+        """Return the option by which it has a policy of its own for images."""
         (file := folder / POLICY).write_text(json.dumps(registries_alone()))
         return ["--signature-policy", str(file)]
 
