@@ -115,8 +115,10 @@ def _measured(stack: Stack, catalogue: Catalogue, caller: Caller, time_s: float)
     for site in catalogue.sites_for(stack):
         asked = AskedSystems(site=site.name, overrides=time_limit(time_s, "--time"))
         try:
-            name, experiment, joined = arrange([stack.name, stack.name], asked, catalogue, caller)
-            run = measure_again(f"check-{name}", experiment, joined, None, caller)
+            _, experiment, joined = arrange([stack.name, stack.name], asked, catalogue, caller)
+            # Two may begin in one second.
+            named = f"check-{stack.name}-{site.name}"
+            run = measure_again(named, experiment, joined, None, caller)
         except (UserError, OperationError) as error:
             yield f"{site.name}: {error}"
             continue

@@ -193,22 +193,24 @@ class Profiler(Perf):
     def _without_rights(self) -> list[str]:
         """Return words before a command by which root reads as servers do, but the kernel's names.
 
-        perf reads what a program says that its functions are called, by any file that it links to.
+        perf reads what a program says that its functions are called, by any file that it links to;
+        one that runs as root may read that itself.
         """
-        if os.geteuid() != 0:
+        owners = {uid for uid in map(_uid_of, self.pids) if uid is not None}
+        if os.geteuid() != 0 or owners == {0}:
             return []
-        uid = next(filter(None, map(_uid_of, sorted(self.pids))), NOBODY)
+        uid = max(owners, default=NOBODY)
         self.output.parent.chmod(0o711)
         os.chown(self.output, uid, -1)
         kernel = [f"--{kind}-caps=-all,+syslog" for kind in ("inh", "ambient")]
         return ["setpriv", f"--reuid={uid}", f"--regid={uid}", "--clear-groups", *kernel]
 
 
-def _uid_of(pid: int) -> int:
-    """Return the user of a process; root's when it has ended."""
+def _uid_of(pid: int) -> int | None:
+    """Return the user of a process; None when it has ended."""
     with suppress(OSError):
         return Path(f"/proc/{pid}").stat().st_uid
-    return 0
+    return None
 
 
 def sampling_fault() -> str | None:
