@@ -7,6 +7,7 @@ use rustix::net::RecvFlags;
 
 use super::SlotDriver;
 use super::answering::READS_AT_ONCE;
+use super::state::Broadcast;
 use crate::engine::exchange::Sending;
 use crate::engine::pool::{ConnId, State};
 use crate::engine::socket::Got;
@@ -15,21 +16,6 @@ use crate::websocket::frame::Fault;
 
 /// Which of the plan's requests is sent.
 const MESSAGE: usize = 0;
-
-/// The next message.
-pub(super) struct Broadcast {
-    sender: ConnId,
-    /// So many connections of the load are open and wait for it.
-    ready: usize,
-    /// Some of the last one is still to be sent.
-    is_sending: bool,
-}
-
-impl Broadcast {
-    pub(super) fn by(sender: ConnId) -> Broadcast {
-        Broadcast { sender, ready: 0, is_sending: false }
-    }
-}
 
 impl SlotDriver<'_> {
     /// A WebSocket is open, but its server may still be about to take it in: it has, once it answers.

@@ -30,8 +30,7 @@ use super::self_watch::ThreadClock;
 use super::users::Login;
 use crate::clock::MILLISECOND_NS;
 use crate::record::Failure;
-use broadcasting::Broadcast;
-use state::{ConnectionState, LaneState, Records};
+use state::{Broadcast, ConnectionState, LaneState, Records};
 
 /// Answers must not wait until thousands of connections are opened, each of which can take
 /// milliseconds when the kernel has to search for a free port.

@@ -161,6 +161,21 @@ impl<'a> ConnectionState<'a> {
     }
 }
 
+/// The next message that one connection sends and all others receive.
+pub struct Broadcast {
+    pub sender: ConnId,
+    /// So many connections of the load are open and wait for it.
+    pub ready: usize,
+    /// Some of the last one is still to be sent.
+    pub is_sending: bool,
+}
+
+impl Broadcast {
+    pub fn by(sender: ConnId) -> Broadcast {
+        Broadcast { sender, ready: 0, is_sending: false }
+    }
+}
+
 /// What a thread records of a slot.
 pub struct Records {
     /// Of the load, in the present window.
