@@ -162,7 +162,7 @@ class Sitting:
         return measure_on(run.path, self.asking.caller, more_s)
 
     def _least_s(self, run: LeagueRun) -> float:
-        return least_s(run.experiment, self.asking.catalogue)
+        return least_s(run.experiment, kept_catalogue(run.path))
 
     def _went_on(self, name: str, measuring: Callable[[], MeasuredRun]) -> bool:
         """Measure, and put on record what fails; False where somebody interrupted it."""
@@ -192,8 +192,8 @@ class Sitting:
             if run.key == key
             and not run.is_over
             and run.path not in self._stuck
-            and (not run.is_too_short or self._least_s(run) <= self._left_s)
             and self._is_ours(run)
+            and (not run.is_too_short or self._least_s(run) <= self._left_s)
         ]
 
     def _is_ours(self, run: LeagueRun) -> bool:
