@@ -13,7 +13,7 @@ from webdyno.core.records import InstructionsRecord, RestRecord
 from webdyno.launch.caller import LineProgress
 from webdyno.measure.folder import RunFolder
 from webdyno.measure.session import begin_run, measure_run
-from webdyno.probes.profile import Event, InstructionCounter
+from webdyno.probes.instructions import Event, InstructionCounter
 
 SLOW = """
 import asyncio, sys

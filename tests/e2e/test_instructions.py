@@ -13,8 +13,8 @@ from webdyno.core.records import SlotRecord
 from webdyno.launch.caller import LineProgress
 from webdyno.measure.folder import RunFolder
 from webdyno.measure.session import begin_run, measure_run, resume_run
-from webdyno.probes import profile
-from webdyno.probes.profile import Event
+from webdyno.probes import instructions
+from webdyno.probes.instructions import Event
 from webdyno.questions.gate.decide import GateQuestion
 
 CPU_CLOCK, NOTHING_LIKE_IT = Event(1, 1), Event(1, 10_000)
@@ -25,8 +25,8 @@ NGINX = {"stack": "nginx"}
 
 def count_by(event: Event, patch: pytest.MonkeyPatch) -> None:
     """Have the kernel count something else."""
-    real = profile.open_counter
-    patch.setattr(profile, "open_counter", lambda _, thread: real(event, thread))
+    real = instructions.open_counter
+    patch.setattr(instructions, "open_counter", lambda _, thread: real(event, thread))
 
 
 def test_a_gates_slots_have_them_and_it_answers(

@@ -14,8 +14,8 @@ from struct import pack
 import pytest
 
 from webdyno.core.errors import UserError
-from webdyno.probes import profile
-from webdyno.probes.profile import (
+from webdyno.probes import instructions
+from webdyno.probes.instructions import (
     NO_COUNTERS,
     NO_PROCESSES,
     PARANOID_ALLOWS,
@@ -112,11 +112,11 @@ def test_what_processes_and_all_that_they_start_do_is_counted_once(how: str) -> 
 
 def test_time_in_user_space_is_counted_without_root() -> None:
     """In a child, which gives root away."""
-    if profile._paranoid() > PARANOID_ALLOWS:
-        pytest.skip(f"kernel.perf_event_paranoid is {profile._paranoid()}: root only")
+    if instructions._paranoid() > PARANOID_ALLOWS:
+        pytest.skip(f"kernel.perf_event_paranoid is {instructions._paranoid()}: root only")
     script = f"""
 import os
-from webdyno.probes.profile import Event, InstructionCounter
+from webdyno.probes.instructions import Event, InstructionCounter
 if os.geteuid() == 0:
     os.setgroups([])
     os.setgid(65534)
@@ -129,7 +129,7 @@ print(counter.counted.instructions, counter.counted.fault)
         [sys.executable, "-c", script], capture_output=True, text=True, check=True, timeout=60
     )
     counted_ns, _, fault = done.stdout.strip().partition(" ")
-    if fault == profile.NO_RIGHTS:
+    if fault == instructions.NO_RIGHTS:
         pytest.skip("this container's profile allows no counters")
     assert fault == ""
     assert int(counted_ns) > 100_000
@@ -149,8 +149,10 @@ def test_where_nothing_counts_the_reason_is_given_and_limits_are_refused(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     before = open_files()
-    real = profile.open_counter
-    monkeypatch.setattr(profile, "open_counter", lambda _, thread: real(NOTHING_LIKE_IT, thread))
+    real = instructions.open_counter
+    monkeypatch.setattr(
+        instructions, "open_counter", lambda _, thread: real(NOTHING_LIKE_IT, thread)
+    )
     why = why_uncounted()
     assert why
     assert open_files() == before
@@ -158,7 +160,7 @@ def test_where_nothing_counts_the_reason_is_given_and_limits_are_refused(
         check_counted("--fail-if")
     assert why in str(error.value)
     assert "server_cpu_us" in str(error.value)
-    monkeypatch.setattr(profile, "open_counter", lambda _, thread: real(CPU_CLOCK, thread))
+    monkeypatch.setattr(instructions, "open_counter", lambda _, thread: real(CPU_CLOCK, thread))
     check_counted("--fail-if")
 
 
@@ -167,12 +169,12 @@ def test_a_kernel_that_leaves_counters_to_root_is_named(
 ) -> None:
     level = tmp_path / "perf_event_paranoid"
     level.write_text("4\n")
-    monkeypatch.setattr(profile, "PARANOID", level)
+    monkeypatch.setattr(instructions, "PARANOID", level)
     monkeypatch.setattr(os, "geteuid", lambda: 1000)
-    assert "kernel.perf_event_paranoid is 4" in profile._fault(PermissionError(13, "no"))
-    assert "sysctl kernel.perf_event_paranoid=2" in profile._fault(PermissionError(13, "no"))
+    assert "kernel.perf_event_paranoid is 4" in instructions._fault(PermissionError(13, "no"))
+    assert "sysctl kernel.perf_event_paranoid=2" in instructions._fault(PermissionError(13, "no"))
     level.write_text("2\n")
-    assert profile._fault(PermissionError(13, "no")) == profile.NO_RIGHTS
+    assert instructions._fault(PermissionError(13, "no")) == instructions.NO_RIGHTS
 
 
 def test_where_nobody_is_nothing_is_counted() -> None:
@@ -185,10 +187,10 @@ def test_servers_that_keep_starting_threads_are_not_counted_in_part(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     before, own, others = open_files(), os.getpid(), iter(range(10**9, 10**9 + 100))
-    monkeypatch.setattr(profile, "_threads", lambda _: {own, next(others)})
+    monkeypatch.setattr(instructions, "_threads", lambda _: {own, next(others)})
     with InstructionCounter(lambda: [own], PAGE_FAULTS) as counter:
         pass
-    assert counter.counted == Counted(None, profile.NEVER_AT_REST)
+    assert counter.counted == Counted(None, instructions.NEVER_AT_REST)
     assert open_files() == before
 
 
@@ -201,7 +203,7 @@ def test_an_unknown_processor_has_no_counters(monkeypatch: pytest.MonkeyPatch) -
 
 def test_what_was_counted_for_a_part_of_the_time_is_refused() -> None:
     whole, unused, half = pack("QQQ", 300, 10, 10), pack("QQQ", 0, 0, 0), pack("QQQ", 500, 10, 5)
-    assert profile._total([whole, whole, unused]) == Counted(600)
-    partly = profile._total([whole, half])
+    assert instructions._total([whole, whole, unused]) == Counted(600)
+    partly = instructions._total([whole, half])
     assert partly.instructions is None
     assert "free 50% of the time" in partly.fault

@@ -29,7 +29,7 @@ from webdyno.measure.backend import (
     StartedVariant,
     Surroundings,
 )
-from webdyno.probes.profile import Counted
+from webdyno.probes.instructions import Counted
 from webdyno.probes.stacks import Profile
 from webdyno.servers.service_graph import Placement
 

@@ -117,7 +117,7 @@ def _check_counted(draft: Draft) -> None:
     }
     place = next((draft.place(where) for where, is_wanted in wanting.items() if is_wanted), None)
     if place is not None and testbed.get("kind") != "cluster":
-        from webdyno.probes.profile import check_counted
+        from webdyno.probes.instructions import check_counted
 
         check_counted(place)
 

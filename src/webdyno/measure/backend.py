@@ -24,7 +24,7 @@ from webdyno.core.testbed import Machine
 from webdyno.load.interface import GeneratorError, LoadOrder, LoginError, Request, Users
 from webdyno.measure.folder import RunFolder
 from webdyno.measure.planned import PlannedVariant
-from webdyno.probes.profile import Counted
+from webdyno.probes.instructions import Counted
 from webdyno.probes.stacks import Profile
 
 

@@ -42,7 +42,8 @@ from webdyno.measure.planned import PlannedVariant, variants_of_all_points
 from webdyno.measure.preflight import ask_all, ask_as_user
 from webdyno.measure.site_rules import broken_rule
 from webdyno.probes.cpu import ClientWatch, server_cpu
-from webdyno.probes.profile import InstructionCounter, Profiler, SystemCalls, check_counted
+from webdyno.probes.instructions import InstructionCounter, check_counted
+from webdyno.probes.profile import Profiler, SystemCalls
 from webdyno.probes.scene import Sampler
 from webdyno.probes.slot import Course, SlotProbe, all_pids
 from webdyno.servers.running import RunningStack

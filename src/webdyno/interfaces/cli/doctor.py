@@ -294,7 +294,7 @@ def _check_sleep(cpu: int) -> Check:
 def _check_tools(user: str | None) -> Iterator[Check]:
     from webdyno.host.control_group import ControlGroup
     from webdyno.load.engine import find_loadgen
-    from webdyno.probes.profile import why_uncounted
+    from webdyno.probes.instructions import why_uncounted
 
     if user is None:
         yield Check("user", f"uid {os.geteuid()}", "servers run as the same user")

@@ -29,7 +29,7 @@ from webdyno.launch.measure import (
 from webdyno.measure.folder import RunFolder, newest_run
 from webdyno.measure.records_file import RECORDS_FILE
 from webdyno.media.console import notify, plain_console
-from webdyno.probes.profile import check_counted
+from webdyno.probes.instructions import check_counted
 
 if TYPE_CHECKING:  # numpy takes a while to import
     from webdyno.report.view import JudgedRun
