@@ -5,11 +5,12 @@ from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from pathlib import Path
 from random import Random
 
-from webdyno.config.columns import keep_columns_secret, secret_columns
+from webdyno.config.columns import secret_columns
 from webdyno.config.reading import PlaceOf
 from webdyno.config.requests import read_rows
 from webdyno.core.errors import UserError
 from webdyno.core.experiment import Experiment
+from webdyno.core.hiding import keep_secret
 from webdyno.core.request import WrittenRequest
 from webdyno.core.session import PLACE, Values, places
 from webdyno.core.text import with_secrets
@@ -51,7 +52,8 @@ def _column(
     its, drawn = values[source], Random(name)
     if its.file is not None:
         rows, _ = read_rows(Path(its.file), f"values.{source}", its.sha256)
-        keep_columns_secret(source, rows, secret)
+        if name in secret:
+            keep_secret(row[column] for row in rows)
         return [row[column] for row in rows[:MOST_MESSAGES]]
     if its.rows is not None:
         return [with_secrets(row[column], environment) for row in its.rows[:MOST_MESSAGES]]

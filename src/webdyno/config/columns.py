@@ -1,11 +1,10 @@
 """Which columns of `[values]` are secrets, by their names and by what sends them."""
 
 import re
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 
-from webdyno.core.hiding import keep_secret
 from webdyno.core.request import SECRET_HEADERS, WrittenRequest
-from webdyno.core.session import Row, places
+from webdyno.core.session import places
 
 PASSWORDS = re.compile(r"pass|pwd|secret|token|credential|pin$|otp|key", re.IGNORECASE)
 NAMES = re.compile(r"name|user|login|mail|account|phone|id$", re.IGNORECASE)
@@ -33,9 +32,3 @@ def secret_columns(
         *(place for place in of_login if not NAMES.search(place.partition(".")[2])),
         *(place for place in of_all if PASSWORDS.search(place.partition(".")[2])),
     }
-
-
-def keep_columns_secret(source: str, rows: Sequence[Row], columns: Collection[str]) -> None:
-    """Hide what those columns of a source hold, wherever it is shown from here on."""
-    secret = [column for column in rows[0] if f"{source}.{column}" in columns]
-    keep_secret(row[column] for row in rows for column in secret)

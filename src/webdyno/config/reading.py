@@ -41,9 +41,8 @@ class TomlFile:
             raise UserError(
                 f"{path}:{line}: is not UTF-8; save the file in that encoding"
             ) from None
-        except (ValueError, RecursionError) as error:
-            why = "nested too deeply" if isinstance(error, RecursionError) else str(error)
-            raise UserError(f"{path}: is not valid TOML: {why}") from None
+        except ValueError as error:
+            raise UserError(f"{path}: is not valid TOML: {error}") from None
 
     @property
     def folder(self) -> Path:

@@ -244,8 +244,9 @@ def _of_json(path: Path, entry: Entry, place: str) -> Entry:
         return place
 
     parts = check_tables({"requests": [entry]}, here)
-    read: Entry = with_contents(_with_neighbors(parts, path, here), path, here)["requests"][0]
-    return read
+    read = with_contents(_with_neighbors(parts, path, here), path.parent, here)
+    (read_entry,) = read["requests"]
+    return dict(read_entry)
 
 
 def read_har(path: Path) -> tuple[list[Entry], str | None]:

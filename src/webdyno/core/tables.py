@@ -72,11 +72,11 @@ def read_toml(path: Path) -> Table | None:
 def toml_data(text: str) -> Table:
     """Return a text's data; raise TOMLDecodeError where it isn't TOML, or is nested too deeply."""
     if MANY_PARTS.search(text):
-        raise tomllib.TOMLDecodeError("has a key of more than 50 parts")
+        raise tomllib.TOMLDecodeError("a key of more than 50 parts")
     try:
         return tomllib.loads(text)
     except RecursionError:
-        raise tomllib.TOMLDecodeError("is nested too deeply") from None
+        raise tomllib.TOMLDecodeError("nested too deeply") from None
 
 
 def json_table(text: str) -> Table:

@@ -12,8 +12,8 @@ argv, environment (of the server alone: a catalogue has no say in what we run wi
 root), user, uid, gid, groups (null: stay who we are), cpus, groups_to_join (paths of
 `cgroup.procs`), groups_to_remove (folders of those that the server makes itself), stop_signal,
 stop_within_s, afterwards (a command that removes what a daemon has for the server, run once all has
-ended; empty for none), workspace {path, lock, groups: those of
-its stack} (removed if webdyno is gone).
+ended; empty for none), workspace {path, lock, groups: those of its stack} (removed if webdyno is
+gone).
 Its standard error is the server's log, which it keeps from growing beyond MOST_LOG_BYTES a start.
 Prints the server's process id on one line and, when that process has ended by itself, how many
 others it left running on the next; exits with the server's exit code, 128 + N after signal N.

@@ -14,10 +14,11 @@ from typing import Any, Protocol
 
 from webdyno.config import Catalogue
 from webdyno.config.calls import filled_calls
-from webdyno.config.columns import keep_columns_secret, secret_columns
+from webdyno.config.columns import secret_columns
 from webdyno.config.requests import read_rows
 from webdyno.core.errors import UserError
 from webdyno.core.experiment import Experiment
+from webdyno.core.hiding import keep_secret
 from webdyno.core.load import Load
 from webdyno.core.metrics import CPU_TIME, INSTRUCTIONS
 from webdyno.core.request import WrittenRequest, endpoints_of, header, with_headers
@@ -323,7 +324,8 @@ def _engine_value(
 ) -> dict[str, Any]:
     if its.file is not None:
         rows, _ = read_rows(Path(its.file), f"values.{name}", its.sha256)
-        keep_columns_secret(name, rows, hidden)
+        secret = [column for column in rows[0] if f"{name}.{column}" in hidden]
+        keep_secret(row[column] for row in rows for column in secret)
         return _table(rows, its.each)
     if its.rows is not None:
         filled = [
