@@ -1,5 +1,6 @@
 //! TLS by rustls: whom we trust, and which sessions we resume.
 
+use std::cell::RefCell;
 use std::collections::VecDeque;
 use std::env;
 use std::fmt::Display;
@@ -26,22 +27,25 @@ use crate::order::{Protocol, Tls, TlsVersion};
 
 /// The identifier of HTTP/2 over TLS (RFC 9113 section 3.2).
 pub const ALPN_HTTP2: &[u8] = b"h2";
+/// That of HTTP/3 (RFC 9114 section 3.1).
+const ALPN_HTTP3: &[u8] = b"h3";
 const ALPN_HTTP1: &[u8] = b"http/1.1";
 
 /// What a client of one origin needs; errors name the field of the order.
 pub fn client_config(tls: &Tls, protocol: Protocol) -> Result<ClientConfig, String> {
     let provider = Arc::new(ring::default_provider());
     let versions = match tls.version {
-        None => ALL_VERSIONS,
+        None if protocol != Protocol::Http3 => ALL_VERSIONS,
+        // QUIC has no other (RFC 9001 section 4.2).
+        None => &[&TLS13],
         Some(TlsVersion::V12) => &[&TLS12],
         Some(TlsVersion::V13) => &[&TLS13],
     };
     let builder = ClientConfig::builder_with_provider(Arc::clone(&provider))
         .with_protocol_versions(versions)
         .map_err(|error| format!("load.tls: {error}"))?;
-    let builder = if !tls.verify {
-        let anybody = Arc::new(Anybody(provider));
-        builder.dangerous().with_custom_certificate_verifier(anybody)
+    let verifier: Arc<dyn ServerCertVerifier> = if !tls.verify {
+        Arc::new(Anybody(provider))
     } else {
         let given = match &tls.ca_file {
             Some(file) => certificates("ca_file", file)?,
@@ -51,9 +55,13 @@ pub fn client_config(tls: &Tls, protocol: Protocol) -> Result<ClientConfig, Stri
         let usual = WebPkiServerVerifier::builder_with_provider(roots, provider)
             .build()
             .map_err(|error| format!("load.tls: {error}"))?;
-        let verifier = Arc::new(OrGiven { usual, given });
-        builder.dangerous().with_custom_certificate_verifier(verifier)
+        Arc::new(OrGiven { usual, given })
     };
+    let verifier: Arc<dyn ServerCertVerifier> = match protocol {
+        Protocol::Http3 => Arc::new(Remembering(verifier)),
+        _ => verifier,
+    };
+    let builder = builder.dangerous().with_custom_certificate_verifier(verifier);
     let mut config = match (&tls.certificate_file, &tls.key_file) {
         (Some(certificate), Some(key)) => builder
             .with_client_auth_cert(
@@ -70,6 +78,7 @@ pub fn client_config(tls: &Tls, protocol: Protocol) -> Result<ClientConfig, Stri
     let alpn = match protocol {
         Protocol::Http1 | Protocol::WebSocket => ALPN_HTTP1,
         Protocol::Http2 => ALPN_HTTP2,
+        Protocol::Http3 => ALPN_HTTP3,
     };
     config.alpn_protocols = vec![alpn.to_vec()];
     Ok(config)
@@ -232,6 +241,58 @@ impl ServerCertVerifier for Anybody {
 
     fn supported_verify_schemes(&self) -> Vec<SignatureScheme> {
         self.0.signature_verification_algorithms.supported_schemes()
+    }
+}
+
+thread_local! {
+    static VERDICT: RefCell<Option<Result<(), rustls::Error>>> = const { RefCell::new(None) };
+}
+
+/// What came of the certificate that this thread verified last: the library of QUIC hands over no
+/// more than a text. None where none was, as a session was resumed.
+pub fn take_verdict() -> Option<Result<(), rustls::Error>> {
+    VERDICT.take()
+}
+
+/// Verifies as another does, and remembers what came of it.
+#[derive(Debug)]
+struct Remembering(Arc<dyn ServerCertVerifier>);
+
+impl ServerCertVerifier for Remembering {
+    fn verify_server_cert(
+        &self,
+        end_entity: &CertificateDer<'_>,
+        intermediates: &[CertificateDer<'_>],
+        server_name: &ServerName<'_>,
+        ocsp_response: &[u8],
+        now: UnixTime,
+    ) -> Result<ServerCertVerified, rustls::Error> {
+        let verdict =
+            self.0.verify_server_cert(end_entity, intermediates, server_name, ocsp_response, now);
+        VERDICT.set(Some(verdict.as_ref().map(|_| ()).map_err(Clone::clone)));
+        verdict
+    }
+
+    fn verify_tls12_signature(
+        &self,
+        message: &[u8],
+        cert: &CertificateDer<'_>,
+        signed: &DigitallySignedStruct,
+    ) -> Result<HandshakeSignatureValid, rustls::Error> {
+        self.0.verify_tls12_signature(message, cert, signed)
+    }
+
+    fn verify_tls13_signature(
+        &self,
+        message: &[u8],
+        cert: &CertificateDer<'_>,
+        signed: &DigitallySignedStruct,
+    ) -> Result<HandshakeSignatureValid, rustls::Error> {
+        self.0.verify_tls13_signature(message, cert, signed)
+    }
+
+    fn supported_verify_schemes(&self) -> Vec<SignatureScheme> {
+        self.0.supported_verify_schemes()
     }
 }
 

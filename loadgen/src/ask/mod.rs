@@ -2,8 +2,10 @@
 
 mod http1;
 mod http2;
+mod http3;
 mod patience;
 mod seen;
+mod shared;
 mod trouble;
 mod websocket;
 
@@ -28,6 +30,8 @@ pub use trouble::{Kind, Trouble};
 
 /// Between looks for who accepts a connection.
 const POLL: Duration = Duration::from_millis(2);
+/// QUIC has no other version, and its library names no cipher.
+const TLS_OF_QUIC: &str = "TLSv1.3";
 
 /// How much of a body is kept, how long it may be, and whether its checksum is computed.
 #[derive(Debug, Clone, Copy)]
@@ -37,8 +41,8 @@ pub struct Room {
     pub hashes: bool,
 }
 
-/// Sends a plan's requests over one connection for as long as it stays open; over HTTP/2 each has
-/// its own.
+/// Sends a plan's requests over one connection for as long as it stays open; over HTTP/2 and 3 each
+/// has its own.
 pub struct Asker<'a> {
     plan: &'a Plan,
     room: Room,
@@ -94,6 +98,15 @@ impl Asker<'_> {
     ) -> Result<(), Trouble> {
         let request = &self.plan.requests[number];
         let origin = &self.plan.origins[request.origin];
+        if let (Protocol::Http3, Some(tls)) = (origin.protocol, &self.plan.tls) {
+            let connection = http3::begin(origin, tls, self.room, patience)?;
+            seen.is_connected = true;
+            seen.connected = patience.spent();
+            seen.handshaken = Some(seen.connected);
+            seen.tls = Some(TLS_OF_QUIC.into());
+            seen.is_http3 = true;
+            return shared::ask(request, self.room, patience, connection, seen);
+        }
         let mut open = match self.open.take().filter(|open| open.origin == request.origin) {
             Some(open) => open,
             None => self.open(request.origin, patience, seen)?,
@@ -102,7 +115,8 @@ impl Asker<'_> {
         seen.tls.clone_from(&open.tls);
         open.requests += 1;
         if origin.protocol == Protocol::Http2 {
-            return http2::ask(request, origin, open.wire, self.room, patience, seen);
+            let connection = http2::begin(origin, open.wire, self.room, patience)?;
+            return shared::ask(request, self.room, patience, connection, seen);
         }
         let last = open.requests >= self.plan.requests_per_connection;
         if let (Some(head), None) = (&origin.handshake, &open.websocket) {

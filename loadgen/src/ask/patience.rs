@@ -1,12 +1,11 @@
 //! How long a request may take as a whole, and waiting for that long.
 
 use std::io;
+use std::os::fd::AsFd;
 use std::time::{Duration, Instant};
 
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::io::Errno;
-
-use crate::engine::wire::Wire;
 
 /// How long it may take.
 pub struct Patience {
@@ -34,13 +33,23 @@ impl Patience {
     }
 
     /// Waits for something to read or, with `room`, for room to write; false where the time is up.
-    pub fn wait(&self, wire: &Wire, room: bool) -> io::Result<bool> {
+    pub fn wait(&self, socket: &impl AsFd, room: bool) -> io::Result<bool> {
+        self.wait_at_most(socket, room, self.timeout)
+    }
+
+    /// The same, but not for longer than that.
+    pub fn wait_at_most(
+        &self,
+        socket: &impl AsFd,
+        room: bool,
+        longest: Duration,
+    ) -> io::Result<bool> {
         let flags = PollFlags::IN | if room { PollFlags::OUT } else { PollFlags::empty() };
         loop {
-            let left = Timespec::try_from(self.timeout.saturating_sub(self.spent()));
-            let left = left.map_err(io::Error::other)?;
-            match poll(&mut [PollFd::new(wire, flags)], Some(&left)) {
-                Ok(ready) => return Ok(ready > 0),
+            let left = self.timeout.saturating_sub(self.spent()).min(longest);
+            let left = Timespec::try_from(left).map_err(io::Error::other)?;
+            match poll(&mut [PollFd::new(socket, flags)], Some(&left)) {
+                Ok(ready) => return Ok(ready > 0 || !self.is_over()),
                 Err(Errno::INTR) => {}
                 Err(error) => return Err(error.into()),
             }

@@ -20,6 +20,8 @@ pub struct Seen {
     /// Version and cipher of TLS.
     pub tls: Option<String>,
     pub response: Kept,
+    /// It came over HTTP/3.
+    pub is_http3: bool,
     pub status: u16,
     /// Of gRPC, where it is a number.
     pub grpc_status: Option<u16>,

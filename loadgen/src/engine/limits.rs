@@ -92,6 +92,11 @@ pub fn local_ports() -> Option<RangeInclusive<u16>> {
     Some(range.next()?.ok()?..=range.next()?.ok()?)
 }
 
+/// What a UDP socket may hold that isn't read yet.
+pub fn udp_bytes() -> Option<usize> {
+    fs::read_to_string("/proc/sys/net/core/rmem_max").ok()?.trim().parse().ok()
+}
+
 /// Refuses given addresses from which a target can't be reached.
 fn check_sources(given: &[IpAddr], targets: &[&[Address]]) -> Result<(), String> {
     for source in given {

@@ -4,6 +4,7 @@ use std::fmt;
 use std::net::IpAddr;
 use std::num::NonZeroU32;
 use std::ops::{Range, RangeInclusive};
+use std::sync::Arc;
 
 use rustls::ClientConfig;
 use rustls::pki_types::ServerName;
@@ -18,6 +19,7 @@ use crate::grpc::reply::Reply;
 use crate::http1::head::Asked;
 use crate::http1::request::Rendered;
 use crate::http2::request::Message;
+use crate::http3::request as http3;
 use crate::order::{Arrivals, Expect, Load, Loop, Order, Protocol, Request, Think, Tls};
 use crate::session::script::Script;
 use crate::target::{Address, Resolver, Target, host_name};
@@ -33,6 +35,8 @@ pub struct Ready {
     pub script: Option<Script>,
     /// The same where HTTP/2 is spoken.
     pub message: Option<Message>,
+    /// The same where HTTP/3 is spoken: all its frames.
+    pub frames: Option<Arc<[u8]>>,
     pub expect: Expect,
     /// Index into [`Plan::origins`].
     pub origin: usize,
@@ -192,6 +196,13 @@ impl Plan {
         }
         let mut addresses = plan.origins.iter().flat_map(|origin| &origin.addresses);
         if addresses.any(|address| matches!(address, Address::Unix(..))) {
+            if load.protocol == Protocol::Http3 {
+                return Err(
+                    "load.protocol: HTTP/3 needs UDP, and a Unix socket has none; leave it \
+                            out (--http3)"
+                        .into(),
+                );
+            }
             // The kernel keeps no times of arrival there.
             plan.delay_budget_ns = 0;
             if load.kernel_times {
@@ -199,6 +210,10 @@ impl Plan {
                             sockets; leave it out (--kernel-times)"
                     .into());
             }
+        }
+        if load.protocol == Protocol::Http3 {
+            // Nor does QUIC, which has to acknowledge what came.
+            plan.delay_budget_ns = 0;
         }
         plan.unread_ns = match plan.delay_budget_ns {
             0 if plan.is_open() && load.kernel_times => MILLISECOND_NS,
@@ -252,9 +267,10 @@ impl Plan {
             )));
         }
         let load = &self.order.load;
-        let message = match load.protocol {
-            Protocol::Http1 | Protocol::WebSocket => None,
-            Protocol::Http2 => Some(Message::new(request, &target)?),
+        let (message, frames) = match load.protocol {
+            Protocol::Http1 | Protocol::WebSocket => (None, None),
+            Protocol::Http2 => (Some(Message::new(request, &target)?), None),
+            Protocol::Http3 => (None, Some(http3::frames(request, &target)?)),
         };
         let is_websocket = load.protocol == Protocol::WebSocket;
         let handshake = is_websocket.then(|| handshake::head(request, &target));
@@ -288,6 +304,7 @@ impl Plan {
             rendered,
             script,
             message,
+            frames,
             expect: request.expect.clone(),
             origin,
             asked: Asked {

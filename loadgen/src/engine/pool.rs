@@ -11,13 +11,12 @@ use rustls::ClientConfig;
 
 use super::exchange::Exchange;
 use super::flight::Flight;
-use super::http2::Http2;
-use super::http2::connection::Http2Connection;
+use super::http3::connection::Http3Connection;
 use super::plan::Origin;
+use super::shared::{Shared, SharedConnection};
 use super::socket::Got;
 use super::upgrade::Upgrade;
 use super::wire::Wire;
-use crate::order::Protocol;
 use crate::tls;
 
 /// Index of a connection in its [`Pool`].
@@ -43,9 +42,9 @@ pub enum State {
     /// Waiting before the next try to connect.
     Resting,
     Connecting,
-    /// Connected, but not ready: TLS or HTTP/2 begin.
+    /// Connected, but not ready: TLS, HTTP/2 or QUIC begin.
     Opening,
-    /// Nothing is in flight; with HTTP/2: requests may be.
+    /// Nothing is in flight; on a shared connection requests may be.
     Idle,
     /// A request is in flight.
     Busy,
@@ -55,7 +54,7 @@ pub enum State {
 pub struct Conn {
     pub state: State,
     pub role: Role,
-    /// Which user of the slot this connection serves; with HTTP/2 the first of them.
+    /// Which user of the slot this connection serves; where it is shared, the first of them.
     pub number: usize,
     /// Index into the plan's origins.
     pub origin: usize,
@@ -66,7 +65,8 @@ pub struct Conn {
     /// HTTP/1.1: what to send, or what is in flight.
     pub flight: Option<Flight>,
     pub exchange: Exchange,
-    pub http2: Option<Box<Http2>>,
+    /// HTTP/2 and 3.
+    pub shared: Option<Box<Shared>>,
     /// How its WebSocket is opened.
     pub upgrade: Option<Box<Upgrade>>,
     /// When connecting began, and when the socket was connected.
@@ -113,8 +113,8 @@ impl Conn {
         }
         self.wire = None;
         self.upgrade = None;
-        if let Some(http2) = &mut self.http2 {
-            http2.connection = None;
+        if let Some(shared) = &mut self.shared {
+            shared.connection = None;
         }
         self.exchange.renew();
         self.state = State::Closed;
@@ -125,14 +125,29 @@ impl Conn {
         self.paused = false;
     }
 
-    pub fn http2_connection(&mut self) -> Option<&mut Http2Connection> {
-        self.http2.as_mut()?.connection.as_mut()
+    pub fn shared_connection(&mut self) -> Option<&mut SharedConnection> {
+        self.shared.as_mut()?.connection.as_mut()
+    }
+
+    pub fn http3_connection(&mut self) -> Option<&mut Http3Connection> {
+        self.shared_connection()?.http3()
+    }
+
+    /// HTTP/3: closes a connection that ended while nobody looked after it.
+    pub fn close_if_over(&mut self) {
+        let Some(connection) = self.http3_connection() else { return };
+        connection.arrived();
+        connection.move_frames();
+        connection.move_frames();
+        if !connection.is_usable() {
+            self.close();
+        }
     }
 
     /// Another request could be sent at once, or as soon as it is open.
     pub fn has_room(&self) -> bool {
-        match self.http2.as_deref() {
-            Some(Http2 { connection: Some(connection), waiting }) => {
+        match self.shared.as_deref() {
+            Some(Shared { connection: Some(connection), waiting }) => {
                 connection.has_room()
                     && connection.in_flight() + waiting.len() < connection.allowed()
             }
@@ -143,22 +158,22 @@ impl Conn {
     /// Requests that count as sent and whose fate isn't known, those included that wait to be asked
     /// again.
     pub fn unresolved(&self) -> impl Iterator<Item = &Flight> {
-        let waiting = self.http2.iter().flat_map(|http2| &http2.waiting);
+        let waiting = self.shared.iter().flat_map(|shared| &shared.waiting);
         self.flight.iter().chain(waiting).filter(|flight| flight.is_counted()).chain(self.streams())
     }
 
-    /// HTTP/2: requests on their way.
+    /// Requests on their way on a shared connection.
     fn streams(&self) -> impl Iterator<Item = &Flight> {
-        let connection = self.http2.as_ref().and_then(|http2| http2.connection.as_ref());
-        connection.into_iter().flat_map(Http2Connection::flights)
+        let connection = self.shared.as_ref().and_then(|shared| shared.connection.as_ref());
+        connection.into_iter().flat_map(SharedConnection::flights)
     }
 
     /// Since when the oldest request waits for its answer or, on an open connection, for a stream.
     pub fn waits_since_ns(&self) -> Option<u64> {
         let sent = self.flight.iter().filter(|flight| flight.sent_ns > 0);
         let on_their_way = sent.chain(self.streams());
-        let ready = self.http2.as_deref().filter(|_| self.state == State::Idle);
-        let waiting = ready.and_then(|http2| http2.waiting.front());
+        let ready = self.shared.as_deref().filter(|_| self.state == State::Idle);
+        let waiting = ready.and_then(|shared| shared.waiting.front());
         let waiting_since = waiting.map(|flight| flight.waits_since_ns);
         on_their_way.map(|flight| flight.sent_ns).chain(waiting_since).min()
     }
@@ -167,10 +182,10 @@ impl Conn {
     pub fn take_waiting(&mut self, which: impl Fn(&Flight) -> bool) -> Vec<Flight> {
         let unsent = self.flight.take_if(|flight| flight.sent_ns == 0 && which(flight));
         let mut taken = Vec::from_iter(unsent);
-        if let Some(http2) = &mut self.http2 {
-            let waiting = std::mem::take(&mut http2.waiting);
+        if let Some(shared) = &mut self.shared {
+            let waiting = std::mem::take(&mut shared.waiting);
             let (gone, kept) = waiting.into_iter().partition::<VecDeque<Flight>, _>(which);
-            http2.waiting = kept;
+            shared.waiting = kept;
             taken.extend(gone);
         }
         taken
@@ -180,10 +195,12 @@ impl Conn {
     /// it, or sent what nobody asked for.
     pub fn is_quiet(&mut self, flags: EventFlags) -> bool {
         let hangup = is_hangup(flags);
-        if let Some(connection) = self.http2_connection() {
+        if let Some(connection) = self.shared_connection() {
             connection.arrived(hangup);
-            // Once more where one read didn't bring all.
-            let _ = connection.move_frames() && connection.move_frames();
+            // Once more where one read didn't bring all, or is to be acknowledged.
+            if connection.move_frames() || connection.is_dirty() {
+                connection.move_frames();
+            }
             return connection.is_usable();
         }
         match &mut self.wire {
@@ -262,7 +279,7 @@ impl Pool {
             if id == self.conns.len() {
                 self.conns.push(Conn::default());
             }
-            self.conns[id].http2 = (origin.protocol == Protocol::Http2).then(Box::default);
+            self.conns[id].shared = origin.protocol.shares_connections().then(Box::default);
             ids.push(id);
         }
         let roles = roles.iter().flat_map(|(role, count)| std::iter::repeat_n(*role, *count));
@@ -341,60 +358,4 @@ impl IndexMut<ConnId> for Pool {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::target::Address;
-
-    fn origin(port: u16) -> Origin {
-        let addresses = vec![Address::Tcp(([127, 0, 0, 1], port).into())];
-        Origin {
-            addresses,
-            protocol: Protocol::Http1,
-            handshake: None,
-            tls: None,
-            tls_files: None,
-            stamped: false,
-        }
-    }
-
-    #[test]
-    fn connections_have_one_owner_and_the_epoch_of_their_slot() {
-        let mut pool = Pool::default();
-        pool.begin_slot();
-        let first = pool.claim(&origin(1), 0, &[(Role::Load, 3), (Role::Idle, 2)]);
-        let old = Event { data: pool.key(first[4]), flags: EventFlags::IN };
-        assert_eq!(pool.connection_of(&old), Some(first[4]));
-        pool[first[4]].state = State::Idle;
-        pool.begin_slot();
-        let second = pool.claim(&origin(2), 0, &[(Role::Load, 4)]);
-        assert!(first.iter().all(|id| !second.contains(id)));
-        // The other origin's: nobody's event, and closed.
-        assert_eq!((pool.connection_of(&old), pool[first[4]].state), (None, State::Closed));
-    }
-
-    #[test]
-    fn origins_that_nobody_asks_any_more_are_forgotten() {
-        let mut pool = Pool::default();
-        for port in 1..2000 {
-            pool.begin_slot();
-            pool.claim(&origin(port), 0, &[(Role::Load, 2)]);
-        }
-        assert!(pool.owned.len() <= MOST_ORIGINS + 1, "{}", pool.owned.len());
-        assert!(pool.conns.len() <= 2 * (MOST_ORIGINS + 2), "{}", pool.conns.len());
-        let ids: Vec<_> = pool.owned.values().flat_map(|owned| &owned.ids).collect();
-        let all: std::collections::HashSet<_> = ids.iter().collect();
-        assert_eq!(ids.len(), all.len());
-    }
-
-    #[test]
-    fn a_smaller_slot_closes_the_rest() {
-        let mut pool = Pool::default();
-        pool.begin_slot();
-        let ids = pool.claim(&origin(1), 0, &[(Role::Load, 3)]);
-        ids.iter().for_each(|id| pool[*id].state = State::Idle);
-        pool.begin_slot();
-        assert_eq!(pool.claim(&origin(1), 0, &[(Role::Load, 1)]), ids[..1]);
-        let states: Vec<State> = ids.iter().map(|id| pool[*id].state).collect();
-        assert_eq!(states, [State::Idle, State::Closed, State::Closed]);
-    }
-}
+mod tests;

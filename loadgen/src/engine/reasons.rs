@@ -1,5 +1,6 @@
 //! Failures in words, for people: the cause, and the remedy where there is one.
 
+mod quic;
 mod tls;
 
 use std::io;
@@ -12,6 +13,7 @@ use crate::http2::frame;
 use crate::http2::trouble::{ConnectionEnd, Lost};
 use crate::record::Failure;
 
+pub use quic::{no_http3, nobody_at_udp, tls_trouble};
 pub use tls::{distrust, lost, no_alpn, no_tls};
 
 const SHOWN_BYTES: usize = 60;

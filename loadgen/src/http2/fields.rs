@@ -48,7 +48,9 @@ impl Fields {
             b"grpc-encoding" => self.rpc.take_encoding(value),
             // Section 8.2.2.
             b"connection" | b"keep-alive" | b"proxy-connection" | b"transfer-encoding"
-            | b"upgrade" => self.is_wrong("a field about the connection has no place in HTTP/2"),
+            | b"upgrade" => {
+                self.is_wrong("a field about the connection has no place in HTTP/2 and 3")
+            }
             _ => {}
         }
         // Section 8.2.1.

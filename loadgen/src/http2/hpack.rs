@@ -10,14 +10,13 @@ use crate::http1::head::MAX_HEAD_BYTES;
 /// The most that a table may take (SETTINGS_HEADER_TABLE_SIZE, unless we said another).
 pub const TABLE_BYTES: usize = 4096;
 /// With its strings an entry counts as so much more (section 4.1).
-const ENTRY_BYTES: usize = 32;
+pub const ENTRY_BYTES: usize = 32;
 
 // How a field begins, and how many bits of its first byte are a number (section 6).
 const INDEXED: (u8, u32) = (0x80, 7);
 const KEPT: (u8, u32) = (0x40, 6);
 const NEW_SIZE: (u8, u32) = (0x20, 5);
 const NOT_KEPT: (u8, u32) = (0x00, 4);
-const HUFFMAN: u8 = 0x80;
 const STRING_BITS: u32 = 7;
 
 /// An update of our table's size to nothing, which suits every limit (section 6.3).
@@ -36,13 +35,13 @@ pub fn encode(name: &str, value: &str, block: &mut Vec<u8>) {
     encode_string(value, block);
 }
 
-fn encode_string(text: &str, block: &mut Vec<u8>) {
+pub fn encode_string(text: &str, block: &mut Vec<u8>) {
     encode_number((0, STRING_BITS), text.len(), block);
     block.extend_from_slice(text.as_bytes());
 }
 
 /// Section 5.1.
-fn encode_number((mark, bits): (u8, u32), number: usize, block: &mut Vec<u8>) {
+pub fn encode_number((mark, bits): (u8, u32), number: usize, block: &mut Vec<u8>) {
     let most = (1 << bits) - 1;
     if number < most {
         return block.push(mark | number as u8);
@@ -72,8 +71,9 @@ impl Decoder {
         block: &[u8],
         mut take: impl FnMut(&[u8], &[u8]),
     ) -> Result<(), Fault> {
-        let mut input = Input { rest: block };
-        (self.names.next, self.values.next) = (0, 0);
+        let mut input = Input::new(block);
+        self.names.begin();
+        self.values.begin();
         let (mut list_bytes, mut has_begun) = (0, false);
         let mut hand_over = |name: &[u8], value: &[u8]| {
             list_bytes += name.len() + value.len() + ENTRY_BYTES;
@@ -83,7 +83,7 @@ impl Decoder {
             take(name, value);
             Ok(())
         };
-        while let Some(first) = input.rest.first() {
+        while let Some(first) = input.first() {
             let is = |kind: (u8, u32)| first >> kind.1 == kind.0 >> kind.1;
             if is(NEW_SIZE) {
                 self.table.set_most(input.number(NEW_SIZE.1)?, has_begun)?;
@@ -97,7 +97,7 @@ impl Decoder {
             }
             let (_, bits) = if is(KEPT) { KEPT } else { NOT_KEPT };
             let name = match input.number(bits)? {
-                0 => input.string(&mut self.names)?,
+                0 => input.string(STRING_BITS, &mut self.names)?,
                 index => {
                     // The entry may go when this one comes (section 4.4).
                     self.name.clear();
@@ -105,7 +105,7 @@ impl Decoder {
                     &self.name
                 }
             };
-            let value = input.string(&mut self.values)?;
+            let value = input.string(STRING_BITS, &mut self.values)?;
             hand_over(name, value)?;
             if is(KEPT) {
                 self.table.insert(name, value);
@@ -116,11 +116,20 @@ impl Decoder {
 }
 
 /// What is left of a block.
-struct Input<'b> {
+pub struct Input<'b> {
     rest: &'b [u8],
 }
 
 impl<'b> Input<'b> {
+    pub fn new(block: &'b [u8]) -> Input<'b> {
+        Input { rest: block }
+    }
+
+    /// The first byte of what is left.
+    pub fn first(&self) -> Option<u8> {
+        self.rest.first().copied()
+    }
+
     fn byte(&mut self) -> Result<u8, Fault> {
         let (first, rest) = self.rest.split_first().ok_or(CUT)?;
         self.rest = rest;
@@ -128,7 +137,7 @@ impl<'b> Input<'b> {
     }
 
     /// Section 5.1.
-    fn number(&mut self, bits: u32) -> Result<usize, Fault> {
+    pub fn number(&mut self, bits: u32) -> Result<usize, Fault> {
         let most = (1 << bits) - 1;
         let first = usize::from(self.byte()?) & most;
         if first < most {
@@ -145,13 +154,13 @@ impl<'b> Input<'b> {
         Err(Fault::compression("a number in header fields is too large"))
     }
 
-    /// Section 5.2. It lies in the block, or is decoded.
-    fn string<'t>(&mut self, decoded: &'t mut Decoded) -> Result<&'t [u8], Fault>
+    /// Section 5.2; its length begins with so many bits. It lies in the block, or is decoded.
+    pub fn string<'t>(&mut self, bits: u32, decoded: &'t mut Decoded) -> Result<&'t [u8], Fault>
     where
         'b: 't,
     {
-        let is_huffman = self.rest.first().is_some_and(|first| first & HUFFMAN != 0);
-        let length = self.number(STRING_BITS)?;
+        let is_huffman = self.first().is_some_and(|first| first >> bits & 1 == 1);
+        let length = self.number(bits)?;
         let (string, rest) = self.rest.split_at_checked(length).ok_or(CUT)?;
         self.rest = rest;
         if is_huffman { decoded.string(string) } else { Ok(string) }
@@ -163,7 +172,7 @@ const REMEMBERED: usize = 16;
 
 /// Strings in Huffman's code, which servers mostly send again at the same place of the next list.
 #[derive(Debug, Default)]
-struct Decoded {
+pub struct Decoded {
     /// As they came, and what they stand for.
     strings: Vec<(Vec<u8>, Vec<u8>)>,
     /// The place of the next one.
@@ -171,6 +180,11 @@ struct Decoded {
 }
 
 impl Decoded {
+    /// Another list begins.
+    pub fn begin(&mut self) {
+        self.next = 0;
+    }
+
     fn string(&mut self, string: &[u8]) -> Result<&[u8], Fault> {
         // Beyond that the last place serves all.
         let place = self.next.min(REMEMBERED - 1);

@@ -25,27 +25,36 @@ impl Message {
     /// Errors name the part of the request that is wrong.
     pub fn new(request: &Request, target: &Target) -> Result<Message, String> {
         let mut block = Vec::new();
-        let mut add = |name: &str, value: &str| hpack::encode(name, value, &mut block);
-        add(":method", &request.method);
-        add(":scheme", if target.secure { "https" } else { "http" });
-        let host = request.header("host").filter(|host| !host.is_empty());
-        add(":authority", authority(host.unwrap_or(&target.host))?);
-        add(":path", &target.path);
-        for (name, value) in
-            request.given_headers().filter(|(name, _)| !name.eq_ignore_ascii_case("host"))
-        {
-            let (name, value) = field(name, value)?;
-            add(&name, value);
-        }
-        if request.header("user-agent").is_none() {
-            add("user-agent", DEFAULT_USER_AGENT);
-        }
-        if let Some(length) = content_length(request) {
-            add("content-length", &length.to_string());
-        }
+        each_field(request, target, |name, value| hpack::encode(name, value, &mut block))?;
         let body = request.body.as_deref().unwrap_or_default().into();
         Ok(Message { block: block.into(), body })
     }
+}
+
+/// Hands over the fields of a request, as HTTP/2 and 3 have them.
+pub fn each_field(
+    request: &Request,
+    target: &Target,
+    mut add: impl FnMut(&str, &str),
+) -> Result<(), String> {
+    add(":method", &request.method);
+    add(":scheme", if target.secure { "https" } else { "http" });
+    let host = request.header("host").filter(|host| !host.is_empty());
+    add(":authority", authority(host.unwrap_or(&target.host))?);
+    add(":path", &target.path);
+    for (name, value) in
+        request.given_headers().filter(|(name, _)| !name.eq_ignore_ascii_case("host"))
+    {
+        let (name, value) = field(name, value)?;
+        add(&name, value);
+    }
+    if request.header("user-agent").is_none() {
+        add("user-agent", DEFAULT_USER_AGENT);
+    }
+    if let Some(length) = content_length(request) {
+        add("content-length", &length.to_string());
+    }
+    Ok(())
 }
 
 fn authority(host: &str) -> Result<&str, String> {
@@ -58,12 +67,12 @@ fn authority(host: &str) -> Result<&str, String> {
 /// A field as HTTP/2 has it (RFC 9113 section 8.2.1).
 fn field<'a>(name: &str, value: &'a str) -> Result<(String, &'a str), String> {
     if NOT_IN_HTTP2.iter().any(|not| name.eq_ignore_ascii_case(not)) {
-        return Err(format!("headers: {name} has no place in HTTP/2; leave it out"));
+        return Err(format!("headers: {name} has no place in HTTP/2 and 3; leave it out"));
     }
     // RFC 9113 section 8.2.2.
     if name.eq_ignore_ascii_case("te") && value != "trailers" {
         return Err(format!(
-            "headers: {name}: {value:?} has no place in HTTP/2; give \"trailers\", or leave it out"
+            "headers: {name}: {value:?} has no place in HTTP/2 and 3; give \"trailers\", or leave it out"
         ));
     }
     let is_clean = !value.bytes().any(|byte| byte.is_ascii_control() && byte != b'\t');

@@ -177,7 +177,7 @@ pub struct Load {
     /// of them receives is the answer to a request of its own.
     #[serde(default)]
     pub broadcast: bool,
-    /// HTTP/2: requests in flight at a time on each connection.
+    /// HTTP/2 and 3: requests in flight at a time on each connection.
     pub streams: Option<u32>,
     pub tls: Option<Tls>,
     /// Where requests for some hosts go instead; the first that fits counts.
@@ -226,8 +226,18 @@ pub enum Protocol {
     Http1,
     /// Over TLS agreed upon by ALPN, over cleartext with prior knowledge (RFC 9113 section 3.3).
     Http2,
+    /// Over QUIC, for URLs that begin with `https://`; nothing is sent before the handshake is done
+    /// (0-RTT), and nobody is asked over TCP where HTTP/3 is spoken (Alt-Svc).
+    Http3,
     /// URLs begin with `ws://` or `wss://`. Each request is a message, which is answered by one.
     WebSocket,
+}
+
+impl Protocol {
+    /// Several requests can be on their way on a connection.
+    pub fn shares_connections(self) -> bool {
+        matches!(self, Protocol::Http2 | Protocol::Http3)
+    }
 }
 
 /// How TLS is done for URLs that begin with `https://` or `wss://`.

@@ -8,7 +8,7 @@
 use std::collections::BTreeSet;
 
 use super::result::{
-    Client, EndpointUse, Events, Http2Use, Idle, KeptAlive, SendDelay, SlotResult, SlowReading,
+    Client, EndpointUse, Events, Idle, KeptAlive, SendDelay, SlotResult, SlowReading, StreamUse,
     ThreadUse, TlsUse, Whole,
 };
 use super::times::TimeSummary;
@@ -29,7 +29,7 @@ const ALIKE: [Trait; 9] = [
     ("ramp-up", |result| format!("{} s", result.ramp_up_s)),
     ("keep-alive", |result| format!("{:?}", result.keepalive.requested).to_lowercase()),
     ("send-delay budget", |result| format!("{} µs", result.send_delay_us.budget)),
-    ("number of streams", |result| part(&result.http2, |http2| http2.streams.to_string())),
+    ("number of streams", |result| part(streams(result), |used| used.streams.to_string())),
     ("timing of events", |result| part(&result.events, |_| "on".into())),
     ("goodput", |result| {
         part(&result.events.as_ref().and_then(|events| events.goodput_rps), |_| "counted".into())
@@ -98,7 +98,8 @@ pub fn merge(parts: &[Named]) -> Result<SlotResult, String> {
         endpoints: endpoints(parts)?,
         events: events(parts)?,
         tls: tls(&results),
-        http2: http2(&results),
+        http2: all_streams(&results, |result| result.http2.as_ref()),
+        http3: all_streams(&results, |result| result.http3.as_ref()),
         slow_readers: slow_readers(&results),
         idle_connections: idle(&results),
     })
@@ -258,8 +259,15 @@ fn tls(results: &[&SlotResult]) -> Option<TlsUse> {
     })
 }
 
-fn http2(results: &[&SlotResult]) -> Option<Http2Use> {
-    results.iter().filter_map(|result| result.http2.clone()).reduce(|mut all, more| {
+fn streams(result: &SlotResult) -> &Option<StreamUse> {
+    if result.http2.is_some() { &result.http2 } else { &result.http3 }
+}
+
+fn all_streams(
+    results: &[&SlotResult],
+    of: impl Fn(&SlotResult) -> Option<&StreamUse>,
+) -> Option<StreamUse> {
+    results.iter().filter_map(|result| of(result).cloned()).reduce(|mut all, more| {
         all.seen += more.seen;
         all
     })

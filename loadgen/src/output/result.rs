@@ -6,8 +6,8 @@ use super::times::TimeSummary;
 use crate::engine::{EndedBy, Measured, Plan, Usage, Window};
 use crate::order::{KeepAlive, Loop, Protocol, SCHEMA, Tls};
 use crate::record::{
-    Counts, Endpoint, Failure, HandshakeCounts, Http2Counts, OtherConnections, RequestCounts,
-    Samples, Seen, rounded,
+    Counts, Endpoint, Failure, HandshakeCounts, OtherConnections, RequestCounts, Samples, Seen,
+    StreamCounts, rounded,
 };
 
 #[derive(Debug, Clone, Serialize, Deserialize)]
@@ -51,7 +51,9 @@ pub struct SlotResult {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub tls: Option<TlsUse>,
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub http2: Option<Http2Use>,
+    pub http2: Option<StreamUse>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub http3: Option<StreamUse>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub slow_readers: Option<SlowReading>,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -176,11 +178,11 @@ pub struct TlsUse {
 }
 
 #[derive(Debug, Clone, Serialize, Deserialize)]
-pub struct Http2Use {
+pub struct StreamUse {
     /// As asked, on each connection.
     pub streams: u32,
     #[serde(flatten)]
-    pub seen: Http2Counts,
+    pub seen: StreamCounts,
 }
 
 /// Connections that read slowly, next to the load.
@@ -250,12 +252,17 @@ impl SlotResult {
                 let Tls { resumption, verify, .. } = load.tls.clone().unwrap_or_default();
                 TlsUse { handshakes: counts.handshakes, resumption, verified: verify }
             }),
-            http2: (load.protocol == Protocol::Http2)
-                .then(|| Http2Use { streams: load.streams.unwrap_or(1), seen: counts.http2 }),
+            http2: streams(plan, Protocol::Http2, counts.streams),
+            http3: streams(plan, Protocol::Http3, counts.streams),
             slow_readers: slow_readers(plan, &measured.others.slow.counts),
             idle_connections: idle_connections(plan, &measured.others),
         }
     }
+}
+
+fn streams(plan: &Plan, protocol: Protocol, seen: StreamCounts) -> Option<StreamUse> {
+    let load = &plan.order.load;
+    (load.protocol == protocol).then(|| StreamUse { streams: load.streams.unwrap_or(1), seen })
 }
 
 fn client(measured: &Measured, leave_out: bool) -> Client {

@@ -2,7 +2,7 @@
 
 use std::fmt::Write;
 
-use super::result::{Events, Http2Use, SlotResult, Whole};
+use super::result::{Events, SlotResult, StreamUse, Whole};
 use super::times::TimeSummary;
 use super::words::{bytes, several, thousands, time};
 use crate::grpc::status::status_text;
@@ -95,8 +95,10 @@ pub fn render(result: &SlotResult) -> String {
         line("TLS handshake", &times(handshakes));
         line("", &format!("{} full, {} resumed", tls.handshakes.full, tls.handshakes.resumed));
     }
-    if let Some(http2) = &result.http2 {
-        line("HTTP/2", &http2_in_words(http2));
+    for (label, used) in [("HTTP/2", &result.http2), ("HTTP/3", &result.http3)] {
+        if let Some(used) = used {
+            line(label, &streams(used));
+        }
     }
     line("Client", &client(result));
     if let Some(slow) = &result.slow_readers {
@@ -182,8 +184,8 @@ fn requests(result: &SlotResult) -> String {
     text
 }
 
-fn http2_in_words(Http2Use { streams, seen: http2 }: &Http2Use) -> String {
-    let allowed = match http2.streams_allowed.0 {
+fn streams(StreamUse { streams, seen }: &StreamUse) -> String {
+    let allowed = match seen.allowed.0 {
         Some(allowed) if allowed < *streams => {
             format!(" requested, {allowed} allowed by the server")
         }
@@ -192,7 +194,7 @@ fn http2_in_words(Http2Use { streams, seen: http2 }: &Http2Use) -> String {
     format!(
         "{streams} streams per connection{allowed}; {} connections ended by GOAWAY, {} requests sent \
          again, {} streams refused, {} reset",
-        http2.go_aways, http2.retried, http2.refused_streams, http2.reset_streams
+        seen.go_aways, seen.retried, seen.refused, seen.reset
     )
 }
 

@@ -8,6 +8,8 @@ use serde_json::Value;
 use crate::ask::{Kind, Seen};
 use crate::engine::{Plan, Traced};
 
+const HTTP2: &str = "HTTP/2";
+
 /// A response, or what came of it. Its body follows the line that reports it, as it came.
 #[derive(Debug, Serialize)]
 pub struct TracedAnswer {
@@ -17,10 +19,10 @@ pub struct TracedAnswer {
     request: usize,
     /// 0 where there was no response.
     status: u16,
-    /// `HTTP/1.1`, `HTTP/2`.
+    /// `HTTP/1.1`, `HTTP/2`, `HTTP/3`.
     version: String,
     headers: Vec<(String, String)>,
-    /// Length of its head; of HTTP/2 as if it were not compressed.
+    /// Length of its head; of HTTP/2 and 3 as if it were not compressed.
     head_bytes: usize,
     body_bytes: usize,
     /// Of gRPC: the message, or a list of a stream's, where it is known what they are.
@@ -63,15 +65,21 @@ impl TracedAnswer {
     /// Of the request of a number, which nobody's values are in.
     pub fn seen(request: usize, seen: &Seen, json: Option<Value>) -> TracedAnswer {
         let fault = seen.fault.as_ref();
+        let answer = TracedAnswer::of(seen.status, &seen.response.fields, &seen.response.body);
+        let version = match answer.version.as_str() {
+            HTTP2 if seen.is_http3 => "HTTP/3".into(),
+            _ => answer.version,
+        };
         TracedAnswer {
             request,
+            version,
             tls: seen.tls.clone(),
             took_s: Some(seen.done.as_secs_f64()),
             came_bytes: Some(seen.came_bytes),
             trouble: seen.trouble.as_ref().map(|trouble| trouble.kind),
             failure: seen.trouble.as_ref().map(|trouble| &trouble.why).or(fault).cloned(),
             json,
-            ..TracedAnswer::of(seen.status, &seen.response.fields, &seen.response.body)
+            ..answer
         }
     }
 
@@ -81,7 +89,7 @@ impl TracedAnswer {
         let version = match is_http1 {
             true => text.split(' ').next().unwrap_or_default(),
             false if text.is_empty() => "",
-            false => "HTTP/2",
+            false => HTTP2,
         };
         // HTTP/1.1 ends lines with a byte more, and the head with an empty line.
         let more = if is_http1 || text.is_empty() { 0 } else { text.lines().count() + 2 };

@@ -115,20 +115,23 @@ pub struct HandshakeCounts {
     pub resumed: u64,
 }
 
-/// What HTTP/2 adds to the record.
+/// What HTTP/2 and 3 add to the record.
 #[derive(Debug, Clone, Copy, Default, Serialize, Deserialize, AddAssign)]
-pub struct Http2Counts {
-    /// The fewest streams at a time that a server allowed; absent when no connection was made.
-    #[serde(default, skip_serializing_if = "Fewest::is_none")]
-    pub streams_allowed: Fewest,
+pub struct StreamCounts {
+    /// The fewest streams at a time that a server allowed; absent when no connection was made, and
+    /// over HTTP/3 where it allowed as many as were asked for.
+    #[serde(default, rename = "streams_allowed", skip_serializing_if = "Fewest::is_none")]
+    pub allowed: Fewest,
     /// Connections whose end the server announced.
     pub go_aways: u64,
     /// Requests asked again, because the server said it had not seen them, or closed the connection
     /// before it answered; each is counted once among the sent ones.
     pub retried: u64,
-    pub refused_streams: u64,
+    #[serde(rename = "refused_streams")]
+    pub refused: u64,
     /// Streams the server reset for other reasons.
-    pub reset_streams: u64,
+    #[serde(rename = "reset_streams")]
+    pub reset: u64,
 }
 
 /// The least of what was seen, if anything was.
@@ -246,5 +249,5 @@ pub struct Counts {
     /// Threads waited, and went on.
     pub wake_ups: u64,
     pub handshakes: HandshakeCounts,
-    pub http2: Http2Counts,
+    pub streams: StreamCounts,
 }

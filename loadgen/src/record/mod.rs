@@ -8,8 +8,8 @@ mod histogram;
 use derive_more::AddAssign;
 
 pub use counts::{
-    Counts, Failure, FailureCounts, Fewest, HandshakeCounts, Http2Counts, RequestCounts, Samples,
-    Seen, Statuses,
+    Counts, Failure, FailureCounts, Fewest, HandshakeCounts, RequestCounts, Samples, Seen,
+    Statuses, StreamCounts,
 };
 pub use endpoints::{Endpoint, Endpoints};
 pub use events::EventTimes;

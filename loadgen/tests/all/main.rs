@@ -6,6 +6,7 @@ mod fuzz;
 mod grpc;
 mod hostile;
 mod http2;
+mod http3;
 mod layers;
 mod layers_nginx;
 mod load;

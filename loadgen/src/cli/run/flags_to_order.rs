@@ -9,6 +9,8 @@ use serde_json::{Value, json};
 
 use super::args::{Args, GoodputLimit};
 use super::replay::{self, Replay};
+use crate::engine::http3::socket::RECEIVE_BUFFER_BYTES;
+use crate::engine::limits;
 use crate::given;
 use crate::order::{
     Arrivals, Goodput, IpVersion, KeepAlive, Load, Loop, Order, Process, Protocol, Request, SCHEMA,
@@ -57,10 +59,12 @@ pub fn build(args: &Args) -> Result<(Order, Vec<String>), String> {
     let timeout_s = args.load.timeout.unwrap_or(usual_s);
     let (duration_s, count) = end(args, arrivals.as_ref(), replayed.as_ref());
     let (sequence, notes) = replayed.map_or((None, Vec::new()), |r| (Some(r.sequence), r.notes));
+    let protocol = protocol(args, &requests);
+    let notes = notes.into_iter().chain(small_buffers(protocol)).collect();
     let order = Order {
         schema: SCHEMA,
         id: String::new(),
-        load: load(args, arrivals, protocol(args, &requests), timeout_s),
+        load: load(args, arrivals, protocol, timeout_s),
         requests,
         ramp_up_s: args.load.ramp_up.unwrap_or(0.0),
         duration_s,
@@ -80,11 +84,23 @@ pub fn build(args: &Args) -> Result<(Order, Vec<String>), String> {
     Ok((order, notes))
 }
 
+/// HTTP/3: what doesn't fit into a socket is lost, which is no fault of the server's.
+fn small_buffers(protocol: Protocol) -> Option<String> {
+    let bytes = limits::udp_bytes().filter(|bytes| *bytes < RECEIVE_BUFFER_BYTES)?;
+    let text = format!(
+        "a UDP socket holds {bytes} bytes here, so that of large responses some may be lost and sent \
+         again: sudo sysctl -w net.core.rmem_max={RECEIVE_BUFFER_BYTES}"
+    );
+    (protocol == Protocol::Http3).then_some(text)
+}
+
 fn protocol(args: &Args, requests: &[Request]) -> Protocol {
-    match args.tls.http2 || requests.iter().any(Request::is_call) {
-        true => Protocol::Http2,
-        false if requests.iter().any(Request::is_message) => Protocol::WebSocket,
-        false => Protocol::Http1,
+    let http2 = args.tls.http2 || requests.iter().any(Request::is_call);
+    match (args.tls.http3, http2) {
+        (true, _) => Protocol::Http3,
+        (_, true) => Protocol::Http2,
+        _ if requests.iter().any(Request::is_message) => Protocol::WebSocket,
+        _ => Protocol::Http1,
     }
 }
 

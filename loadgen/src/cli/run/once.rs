@@ -10,6 +10,7 @@ use crate::engine::http2::dialog::Kept;
 use crate::engine::plan::Ready;
 use crate::engine::reasons;
 use crate::http2::hpack::Decoder;
+use crate::http3::request as http3;
 use crate::output::words::printable;
 
 /// More of a body is of no use on a terminal.
@@ -44,13 +45,16 @@ pub fn show(plan: &Plan, calls: &Calls) -> Result<(String, bool), String> {
     Ok((printable(&text), wrong.is_none()))
 }
 
-/// What a connection of the load would send; of HTTP/2 its fields, one a line; of a WebSocket the
+/// What a connection of the load would send; of HTTP/2 and 3 its fields, one a line; of a WebSocket the
 /// handshake but for its key, and the message; of a call its message as JSON.
 fn asked(plan: &Plan, request: &Ready) -> Vec<u8> {
     if let Some(handshake) = &plan.origins[request.origin].handshake {
         let body = plan.order.requests[0].body.as_deref().unwrap_or_default();
         let shown = String::from_utf8_lossy(body);
         return format!("{handshake}\n{shown}").into_bytes();
+    }
+    if let Some(frames) = &request.frames {
+        return http3::shown(frames);
     }
     let Some(message) = &request.message else {
         return request.rendered.bytes(plan.requests_per_connection == 1).to_vec();

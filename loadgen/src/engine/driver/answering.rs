@@ -214,7 +214,7 @@ impl SlotDriver<'_> {
                 (None, Some((_, why))) => format!("{}: {why}", request.url),
                 _ => reasons::mismatch(failure, request, status, body_bytes),
             };
-            let in_scratch = self.conns.pool[id].http2.is_none();
+            let in_scratch = self.conns.pool[id].shared.is_none();
             let read = if in_scratch { self.scratch.last_read() } else { &[] };
             let text = if (300..400).contains(&status) {
                 reasons::with_redirect(text, read)
@@ -264,7 +264,7 @@ impl SlotDriver<'_> {
         if !recorder.counts.seen.failure_samples.is_full() {
             let text = format!("{}: {why}", self.plan.requests[flight.planned.request].url);
             let read: &[u8] = match failure {
-                Failure::Malformed if self.conns.pool[id].http2.is_none() => {
+                Failure::Malformed if self.conns.pool[id].shared.is_none() => {
                     self.scratch.last_read()
                 }
                 _ => &[],

@@ -2,6 +2,7 @@
 //! At its end streams that are under way are left, as nobody knows when they end; what has no answer
 //! is counted, and what is unfinished is closed.
 
+use std::cmp::Reverse;
 use std::ops::Range;
 
 use super::{SlotDriver, Timer};
@@ -10,6 +11,7 @@ use crate::engine::flight::Flight;
 use crate::engine::pool::{ConnId, Role, State};
 use crate::engine::users::Place;
 use crate::engine::windows::EndedBy;
+use crate::order::Protocol;
 
 /// Connections that are opened at once; the others follow at a pace that listen queues can take.
 const OPENED_AT_ONCE: usize = 64;
@@ -20,6 +22,9 @@ impl SlotDriver<'_> {
     pub fn open_ahead(&mut self) {
         self.clock.read();
         self.check_timeouts_ns = self.clock.now_ns + self.plan.timeout_ns;
+        for id in self.conns.ids_of_load().collect::<Vec<_>>() {
+            self.look_after(id);
+        }
         for (nth, id) in self.wanted_ahead().into_iter().enumerate() {
             if self.conns.pool[id].state == State::Closed {
                 self.set_timer(self.clock.now_ns + pace_ns(nth), Timer::Connect(id));
@@ -87,13 +92,13 @@ impl SlotDriver<'_> {
         let (conn, memory) = (&mut self.conns.pool[id], &self.memory);
         // Of a request that was answered in this load it is known that its responses end.
         let never_ends = |flight: &Flight| !memory[flight.planned.request].is_answered;
-        let is_stream = conn.http2.is_none() && conn.exchange.response.is_stream();
+        let is_stream = conn.shared.is_none() && conn.exchange.response.is_stream();
         if is_stream && let Some(flight) = conn.flight.take_if(|flight| never_ends(flight)) {
             conn.close();
             self.left(id, &flight);
             return true;
         }
-        let Some(connection) = conn.http2_connection() else { return false };
+        let Some(connection) = conn.shared_connection() else { return false };
         let streams = connection.take_streams(never_ends);
         streams.iter().for_each(|stream| self.left(id, &stream.flight));
         if !streams.is_empty() {
@@ -133,7 +138,8 @@ impl SlotDriver<'_> {
             self.leave_streams();
         }
         self.explain_nothing_sent();
-        self.timers.clear();
+        // QUIC goes on as long as answers are awaited.
+        self.timers.retain(|Reverse((_, timer))| matches!(timer, Timer::Quic(_)));
         let mut unsent = Vec::from_iter(self.lanes.scheduler.end());
         let mut unanswered = Vec::new();
         let mut retried = Vec::new();
@@ -186,9 +192,10 @@ impl SlotDriver<'_> {
         };
         let conn = &self.conns.pool[id];
         let origin = &self.plan.origins[conn.origin];
-        let begins = conn.http2.as_ref().is_some_and(|http2| http2.connection.is_some());
+        let begins = conn.shared.as_ref().is_some_and(|shared| shared.connection.is_some());
         let what = match conn.state {
             State::Connecting => "the server had not accepted the connection",
+            _ if origin.protocol == Protocol::Http3 => "the QUIC handshake was under way",
             _ if begins => "the server had not begun HTTP/2",
             _ if conn.upgrade.is_some() => "the server had not answered the WebSocket handshake",
             _ if self.broadcast.is_some() => "the server had not answered a ping",
@@ -225,6 +232,9 @@ impl SlotDriver<'_> {
                 conn.take_waiting(|_| true);
                 conn.flight = None;
                 conn.close();
+            }
+            if let Some(connection) = conn.http3_connection() {
+                connection.rest();
             }
         }
         self.end_broadcast();

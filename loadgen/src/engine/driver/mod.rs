@@ -1,16 +1,17 @@
 //! The way of a request, from top to bottom: a lane is free and takes it on, it gets a connection,
 //! is sent, answered, judged and recorded, and its lane is free again. All protocols go this way;
-//! HTTP/2 only has several requests on their way on one connection, and requests of a WebSocket are
+//! HTTP/2 and 3 only have several requests on their way on one connection, and requests of a WebSocket are
 //! messages. Here is what drives a thread:
 //! events, timers, and requests that take too long.
 
 mod answering;
 mod broadcasting;
 mod edges;
-mod http2;
 mod logging;
 mod opening;
+mod quic;
 mod sending;
+mod sharing;
 mod state;
 mod using;
 
@@ -20,13 +21,13 @@ use std::collections::BinaryHeap;
 use rustix::event::epoll::{Event, EventFlags};
 
 use super::exchange::{Memory, READ_BYTES, Scratch};
-use super::http2::Http2;
 use super::plan::Plan;
 use super::poll::{Poll, sleep_until_ns};
 use super::pool::{ConnId, Pool, Role, State, is_hangup};
 use super::reasons;
 use super::schedule::{LaneScheduler, ThreadShare};
 use super::self_watch::ThreadClock;
+use super::shared::Shared;
 use super::users::Login;
 use crate::clock::MILLISECOND_NS;
 use crate::record::Failure;
@@ -49,6 +50,8 @@ enum Timer {
     Connect(ConnId),
     /// A slow reader reads on.
     Read(ConnId),
+    /// QUIC may have something to do: to acknowledge, or to send again.
+    Quic(ConnId),
 }
 
 /// All that a thread does in a slot, driven by events and by the clock.
@@ -151,9 +154,9 @@ impl SlotDriver<'_> {
     /// A connection is being opened, or some of its request or of its answer is lacking.
     fn must_keep_polling(&self, id: ConnId) -> bool {
         let conn = &self.conns.pool[id];
-        match (conn.state, &conn.flight, &conn.wire, conn.http2.as_deref()) {
+        match (conn.state, &conn.flight, &conn.wire, conn.shared.as_deref()) {
             (State::Connecting | State::Opening, ..) => true,
-            (State::Idle, .., Some(Http2 { connection: Some(connection), .. })) => {
+            (State::Idle, .., Some(Shared { connection: Some(connection), .. })) => {
                 connection.is_unfinished()
             }
             (State::Busy, Some(flight), Some(wire), _) if conn.role != Role::Slow => {
@@ -199,7 +202,7 @@ impl SlotDriver<'_> {
             }
             State::Idle if conn.role == Role::Sender => self.hear_sender(id, flags),
             State::Idle => {
-                if let Some(connection) = conn.http2_connection() {
+                if let Some(connection) = conn.shared_connection() {
                     connection.arrived(is_hangup(flags));
                     self.move_frames(id, seen_ns);
                 } else if !conn.is_quiet(flags) {
@@ -233,6 +236,7 @@ impl SlotDriver<'_> {
                         self.connect(id);
                     }
                 }
+                Timer::Quic(id) => self.on_time_of_quic(id),
                 Timer::Read(id) => {
                     self.conns.pool[id].paused = false;
                     if self.conns.pool[id].state == State::Busy {
@@ -271,7 +275,7 @@ impl SlotDriver<'_> {
             if since_ns.is_some_and(|since| now_ns.saturating_sub(since) >= self.plan.timeout_ns) {
                 self.timed_out(id, now_ns - self.plan.timeout_ns);
             }
-            // Of HTTP/2's streams some may have been sent a little later.
+            // Of streams some may have been sent a little later.
             oldest_ns = oldest_ns.min(self.waits_since_ns(id).unwrap_or(oldest_ns));
         }
         // Looking at every connection more often than once a millisecond would be load itself.
@@ -296,16 +300,16 @@ impl SlotDriver<'_> {
         if matches!(conn.state, State::Connecting | State::Opening) {
             return self.not_connected(id, &format!("not ready within {seconds} s"));
         }
-        if conn.http2.is_none() {
+        if conn.shared.is_none() {
             let bytes = conn.exchange.response.bytes();
             return self.lost(id, Failure::Timeout, &reasons::late(seconds, bytes));
         }
-        let connection = self.conns.pool[id].http2_connection();
+        let connection = self.conns.pool[id].shared_connection();
         let late = connection.map(|connection| connection.take_late(sent_ns)).unwrap_or_default();
         for stream in late {
             let flight = stream.flight;
-            if let Some(connection) = self.conns.pool[id].http2_connection()
-                && connection.answered_ns < flight.sent_ns
+            if let Some(connection) = self.conns.pool[id].shared_connection()
+                && connection.answered_ns() < flight.sent_ns
             {
                 // A connection on which nobody was answered meanwhile may be dead.
                 connection.retire();
@@ -313,7 +317,7 @@ impl SlotDriver<'_> {
             self.failed(id, &flight, Failure::Timeout, &reasons::late(seconds, stream.bytes()));
             self.finish(id, flight.lane, self.clock.now_ns);
         }
-        let connection = self.conns.pool[id].http2_connection();
+        let connection = self.conns.pool[id].shared_connection();
         let allowed = connection.map_or(0, |connection| connection.allowed());
         let why =
             format!("no stream was free within {seconds} s ({allowed} at a time are allowed)");

@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use rustix::event::epoll::EventFlags;
 
+use super::quic::dial;
 use super::{SlotDriver, Timer};
 use crate::clock::MILLISECOND_NS;
 use crate::engine::exchange::Sending;
@@ -15,6 +16,7 @@ use crate::engine::pool::{ConnId, Role, State, is_hangup};
 use crate::engine::reasons;
 use crate::engine::schedule::PlannedRequest;
 use crate::engine::secure::Secure;
+use crate::engine::shared::SharedConnection;
 use crate::engine::upgrade::Upgrade;
 use crate::engine::wire::{Options, SMALL_WINDOW_BYTES, Wire};
 use crate::order::Protocol;
@@ -75,9 +77,13 @@ impl SlotDriver<'_> {
             let planned = PlannedRequest::undue(IDLE_ASKS);
             conn.flight = Some(Flight::new(conn.number, planned, began_ns));
         }
-        let waiting = conn.http2.iter_mut().flat_map(|http2| &mut http2.waiting);
+        let waiting = conn.shared.iter_mut().flat_map(|shared| &mut shared.waiting);
         for flight in waiting.chain(&mut conn.flight) {
             self.records.record_send_delay(flight, began_ns);
+        }
+        if let Some(dialer) = &self.conns.dialers[conn.origin] {
+            let opened = dial(dialer, origin, address, source, self.plan.streams);
+            return self.begin_quic(id, opened);
         }
         let options = Options {
             source,
@@ -183,6 +189,9 @@ impl SlotDriver<'_> {
         if conn.exchange.response.messages.is_some() {
             return self.await_pong(id);
         }
+        if conn.http3_connection().is_some() {
+            return self.go_on_with_quic(id);
+        }
         if conn.upgrade.is_some() {
             return self.go_on_switching(id);
         }
@@ -204,24 +213,24 @@ impl SlotDriver<'_> {
         if origin.handshake.is_some() {
             return self.go_on_switching(id);
         }
-        let Some(http2) = &mut conn.http2 else {
+        let Some(shared) = &mut conn.shared else {
             self.established(id);
             return self.send(id);
         };
         if let Some(wire) = conn.wire.take() {
-            http2.connection = Some(Http2Connection::begin(wire));
+            shared.connection = Some(SharedConnection::Http2(Http2Connection::begin(wire)));
         }
-        let Some(connection) = &mut http2.connection else { return };
+        let Some(connection) = &mut shared.connection else { return };
         connection.arrived(is_hangup(flags));
         let more = connection.move_frames();
         if !connection.is_usable() {
-            let end = http2.connection.take().and_then(Http2Connection::into_end);
+            let end = shared.connection.take().and_then(SharedConnection::into_end);
             return self.refused(id, reasons::no_http2(origin, end));
         }
         if connection.allowed() > 0 {
             // Without a limit it is the largest number there is.
             let allowed = u32::try_from(connection.allowed()).unwrap_or(u32::MAX);
-            self.records.load.counts.http2.streams_allowed += Fewest(Some(allowed));
+            self.records.load.counts.streams.allowed += Fewest(Some(allowed));
             conn.state = State::Idle;
             self.established(id);
             self.send(id);
@@ -261,7 +270,7 @@ impl SlotDriver<'_> {
     }
 
     /// A connection is ready for requests.
-    fn established(&mut self, id: ConnId) {
+    pub(super) fn established(&mut self, id: ConnId) {
         let conn = &mut self.conns.pool[id];
         conn.failed_addresses = 0;
         let (connect_ns, role) = (conn.connected_ns - conn.began_ns, conn.role);
@@ -281,7 +290,7 @@ impl SlotDriver<'_> {
     }
 
     /// Connecting failed, by the error of the system.
-    fn unreached(&mut self, id: ConnId, error: &io::Error) {
+    pub(super) fn unreached(&mut self, id: ConnId, error: &io::Error) {
         let recorder = self.records.of(self.conns.pool[id].role);
         recorder.counts.seen.connections.without_port += u64::from(reasons::is_without_port(error));
         self.not_connected(id, &reasons::not_connected(error));
@@ -307,7 +316,7 @@ impl SlotDriver<'_> {
         self.no_connection(id, &why);
     }
 
-    fn no_connection(&mut self, id: ConnId, why: &str) {
+    pub(super) fn no_connection(&mut self, id: ConnId, why: &str) {
         let conn = &mut self.conns.pool[id];
         let text = format!("connect to {}: {why}", self.plan.origins[conn.origin]);
         conn.close();

@@ -3,9 +3,9 @@
 use super::{SlotDriver, Timer};
 use crate::engine::exchange::Sending;
 use crate::engine::flight::Flight;
-use crate::engine::http2::connection::Http2Connection;
 use crate::engine::pool::{ConnId, Role, State};
 use crate::engine::schedule::{OwnNext, PlannedRequest};
+use crate::engine::shared::SharedConnection;
 use crate::order::Unit;
 
 impl SlotDriver<'_> {
@@ -60,10 +60,10 @@ impl SlotDriver<'_> {
         arrivals.is_some_and(|arrivals| arrivals.unit == Unit::Connection)
             && self.conns.by_origin.iter().any(|ids| {
                 let conn = &self.conns.pool[ids[lane]];
-                let http2 = conn.http2.as_ref().and_then(|http2| http2.connection.as_ref());
+                let shared = conn.shared.as_ref().and_then(|shared| shared.connection.as_ref());
                 conn.state == State::Idle
                     && conn.requests > 0
-                    && http2.is_none_or(Http2Connection::is_usable)
+                    && shared.is_none_or(SharedConnection::is_usable)
             })
     }
 
@@ -97,7 +97,7 @@ impl SlotDriver<'_> {
         }
     }
 
-    /// HTTP/2: sends what was given to connections.
+    /// Sends what was given to shared connections.
     pub(super) fn send_frames(&mut self) {
         while let Some(id) = self.conns.unsent.pop() {
             self.move_frames(id, self.clock.now_ns);
@@ -151,8 +151,8 @@ impl SlotDriver<'_> {
         let id = self.conns.by_origin[self.plan.requests[planned.request].origin][number];
         let flight = Flight::new(lane, planned, self.clock.now_ns);
         let conn = &mut self.conns.pool[id];
-        match &mut conn.http2 {
-            Some(http2) => http2.waiting.push_back(flight),
+        match &mut conn.shared {
+            Some(shared) => shared.waiting.push_back(flight),
             None => conn.flight = Some(flight),
         }
         match conn.state {
@@ -166,9 +166,9 @@ impl SlotDriver<'_> {
     /// Sends a connection's request, if it has one.
     pub(super) fn send(&mut self, id: ConnId) {
         let conn = &mut self.conns.pool[id];
-        if let Some(http2) = &mut conn.http2 {
+        if let Some(shared) = &mut conn.shared {
             // Once for all answers that came together.
-            if !http2.waiting.is_empty() && self.conns.unsent.last() != Some(&id) {
+            if !shared.waiting.is_empty() && self.conns.unsent.last() != Some(&id) {
                 self.conns.unsent.push(id);
             }
             return;

@@ -7,6 +7,7 @@ use rustix::event::epoll::Event;
 use rustls::ClientConfig;
 
 use crate::engine::flight::{Flight, Traced};
+use crate::engine::http3::dialer::Dialer;
 use crate::engine::log::RequestLog;
 use crate::engine::plan::Plan;
 use crate::engine::pool::{ConnId, Pool, Role, State};
@@ -15,6 +16,7 @@ use crate::engine::schedule::PlannedRequest;
 use crate::engine::schedule::ThreadShare;
 use crate::engine::users::Place;
 use crate::events::EventStream;
+use crate::order::Protocol;
 use crate::record::{OtherConnections, Recorder};
 
 /// What lanes do next, and what of theirs has no answer yet.
@@ -79,11 +81,13 @@ pub struct ConnectionState<'a> {
     pub first: usize,
     /// By origin.
     pub tls: Vec<Option<Arc<ClientConfig>>>,
+    /// How HTTP/3 is begun, by origin.
+    pub dialers: Vec<Option<Dialer>>,
     /// What has not been handled to its end: other connections had to have their turn.
     pub again: Vec<Event>,
     /// The next step on these is ours, and the server may wait for it.
     pub needs_polling: Vec<ConnId>,
-    /// HTTP/2: they have something to send.
+    /// Shared connections that have something to send.
     pub unsent: Vec<ConnId>,
     /// Connects so far, to take source addresses in turn.
     pub connects: usize,
@@ -110,8 +114,17 @@ impl<'a> ConnectionState<'a> {
         if plan.requests_per_connection != u32::MAX {
             by_origin.iter().flatten().for_each(|id| pool[*id].close());
         }
-        let tls = plan.origins.iter().map(|origin| pool.tls(origin, plan.tls.as_ref())).collect();
+        let tls: Vec<_> =
+            plan.origins.iter().map(|origin| pool.tls(origin, plan.tls.as_ref())).collect();
+        let is_http3 = plan.order.load.protocol == Protocol::Http3;
+        let dialer = |tls: &Option<Arc<ClientConfig>>| {
+            let tls = tls.as_ref().filter(|_| is_http3)?;
+            // Every provider has the suite that is needed at first.
+            Dialer::new(Arc::clone(tls)).ok()
+        };
+        let dialers = tls.iter().map(dialer).collect();
         for id in by_origin.iter().flatten() {
+            pool[*id].close_if_over();
             // What the last slot left in the middle.
             if let Some(user) = &mut pool[*id].exchange.user {
                 user.place = Place::Free;
@@ -125,6 +138,7 @@ impl<'a> ConnectionState<'a> {
             of_load: share.connections,
             first: share.first_connection,
             tls,
+            dialers,
             again: Vec::new(),
             needs_polling: Vec::new(),
             unsent: Vec::new(),

@@ -69,6 +69,15 @@ impl Kept {
         Kept { most_bytes, ..Kept::default() }
     }
 
+    /// Takes the lines of a list of fields that has this status; 0: trailers have none.
+    pub fn take_fields(&mut self, status: u16, lines: &[u8]) {
+        match status {
+            0 => self.trailers.extend_from_slice(lines),
+            100..200 => {}
+            _ => self.fields.extend_from_slice(lines),
+        }
+    }
+
     pub fn take(&mut self, body: &[u8]) {
         let room = self.most_bytes - self.body.len();
         self.body.extend_from_slice(&body[..body.len().min(room)]);

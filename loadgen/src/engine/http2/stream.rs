@@ -81,6 +81,11 @@ impl Stream {
         Stream { id, flight, is_head, reading, rest, window, received, head, body_bytes: 0, end }
     }
 
+    /// One of HTTP/3: its number and its windows are QUIC's business.
+    pub fn over_quic(flight: Flight, is_head: bool, reading: Reading) -> Stream {
+        Stream::new(0, flight, is_head, reading, SendWindow::new(0), ReceiveWindow::new(0))
+    }
+
     /// The answer has begun, and not ended.
     pub fn is_reading(&self) -> bool {
         self.head.is_some() && !self.is_over()
@@ -121,7 +126,7 @@ impl Stream {
         match status {
             0 => return Err(Fault::protocol("an answer has no :status")),
             // RFC 9113 section 8.6.
-            SWITCHING => return Err(Fault::protocol("status 101 has no place in HTTP/2")),
+            SWITCHING => return Err(Fault::protocol("status 101 has no place in HTTP/2 and 3")),
             100..200 if ends => {
                 return Err(Fault::protocol("a preliminary answer is the last one"));
             }

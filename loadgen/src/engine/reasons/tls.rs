@@ -110,6 +110,10 @@ pub fn no_alpn(origin: &Origin) -> (String, bool) {
             "the server doesn't offer HTTP/2 over TLS (ALPN h2); switch it on there, or leave out \
              --http2 (\"protocol\": \"http2\")"
         }
+        Protocol::Http3 => {
+            "the server speaks something else over QUIC (no ALPN h3); switch HTTP/3 on there, or \
+             leave it out (--http3, \"protocol\": \"http3\")"
+        }
     };
     (why.into(), true)
 }

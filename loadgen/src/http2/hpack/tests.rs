@@ -102,7 +102,7 @@ fn numbers_of_the_standard() {
         let mut encoded = Vec::new();
         encode_number((0, bits), number, &mut encoded);
         assert_eq!(encoded, bytes);
-        assert_eq!(Input { rest: bytes }.number(bits), Ok(number));
+        assert_eq!(Input::new(bytes).number(bits), Ok(number));
     }
 }
 

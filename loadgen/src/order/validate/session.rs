@@ -1,6 +1,6 @@
 //! What must hold where connections are users.
 
-use crate::order::{Order, Protocol, Request, Unit};
+use crate::order::{Order, Request, Unit};
 
 pub fn check(order: &Order) -> Result<(), String> {
     let has_flows = order.requests.iter().any(|request| request.flow.is_some());
@@ -10,9 +10,9 @@ pub fn check(order: &Order) -> Result<(), String> {
         return Ok(());
     }
     let load = &order.load;
-    if load.protocol == Protocol::Http2 {
+    if load.protocol.shares_connections() {
         return Err("session: users, flows and captures are there over HTTP/1.1 only; leave out \
-                    \"protocol\": \"http2\""
+                    \"protocol\""
             .into());
     }
     if load.idle_connections > 0 || load.slow_readers.is_some() {

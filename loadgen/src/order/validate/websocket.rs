@@ -9,7 +9,7 @@ pub fn check(order: &Order) -> Result<(), String> {
         ensure!(
             is_websocket || !request.is_message(),
             "load.protocol: URLs that begin with ws:// or wss:// need \"websocket\"; set that (leave \
-             out --http2)"
+             out --http2 and --http3)"
         );
         ensure!(
             !is_websocket || request.is_message(),

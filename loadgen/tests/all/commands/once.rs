@@ -7,6 +7,7 @@ use std::time::Duration;
 use super::{output, stderr};
 use crate::http2;
 use crate::layers::frames::Frames;
+use crate::layers::quic::Quic;
 use crate::layers::secure::Secure;
 use crate::layers::websocket::Socket;
 use crate::support::{HELLO, Server};
@@ -171,4 +172,33 @@ fn one_request_over_http2_that_gets_no_whole_response_says_why() {
             assert!(text.contains(part), "{part:?} in {text}");
         }
     }
+}
+
+#[test]
+fn one_request_over_http3_is_shown_whole() {
+    let server = Quic::start(|mut session| {
+        while let Some(id) = session.request() {
+            session.answer(id, 200, b"Hello, World!");
+        }
+    });
+    let ca = server.authority.file().display().to_string();
+    let shown = output(&["run", "--once", "--http3", "--cacert", &ca, &server.url()]);
+    let text = String::from_utf8_lossy(&shown.stdout);
+    assert_eq!(shown.status.code(), Some(0), "{text}{}", stderr(&shown));
+    for line in [
+        "> :method: GET\n",
+        "< :status: 200\n",
+        "< content-length: 13\n",
+        "\nHello, World!\n",
+        "\nvalid\n",
+    ] {
+        assert!(text.contains(line), "{line:?} in {text}");
+    }
+    let silent = Quic::start(|mut session| while session.request().is_some() {});
+    let untrusted = output(&["run", "--once", "--http3", "--cacert", &ca, &silent.url()]);
+    assert_eq!(untrusted.status.code(), Some(2));
+    assert!(stderr(&untrusted).contains("nobody trusted has issued it"), "{}", stderr(&untrusted));
+    let ca = silent.authority.file().display().to_string();
+    let text = shown_as_invalid(&["--http3", "--cacert", &ca, &silent.url()]);
+    assert!(text.contains("no full answer within 0.3 s"), "{text}");
 }

@@ -55,7 +55,7 @@ fn wrong_and_cut_answers_fail_alike() {
         let site = Site::start(layer, move |session, _| {
             while let Some(id) = session.next() {
                 session.cut(id);
-                if !matches!(layer, Layer::Http2 | Layer::Http2Tls) {
+                if !matches!(layer, Layer::Http2 | Layer::Http2Tls | Layer::Http3) {
                     return;
                 }
             }

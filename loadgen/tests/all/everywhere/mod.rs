@@ -1,14 +1,17 @@
 //! What holds for every protocol alike: plain HTTP/1.1, TLS, HTTP/2 over TLS and over cleartext,
-//! WebSocket.
+//! HTTP/3, WebSocket.
 
 mod closed;
 mod open;
 
 use std::io::{Read, Write};
 
+use quinn_proto::{Dir, Side, StreamId};
 use serde_json::{Value, json};
 
+use crate::layers::certificates::Authority;
 use crate::layers::frames::Frames;
+use crate::layers::quic::{self, Quic};
 use crate::layers::secure::Secure;
 use crate::layers::websocket::{Socket, TEXT};
 use crate::support::{Client, Server, order};
@@ -23,15 +26,27 @@ enum Layer {
     Tls,
     Http2Tls,
     Http2,
+    Http3,
     WebSocket,
     WebSocketTls,
 }
 
-const ALL: [Layer; 6] = [
+/// Those of TCP, where the kernel keeps the time when an answer came.
+const OF_TCP: [Layer; 6] = [
     Layer::Plain,
     Layer::Tls,
     Layer::Http2Tls,
     Layer::Http2,
+    Layer::WebSocket,
+    Layer::WebSocketTls,
+];
+
+const ALL: [Layer; 7] = [
+    Layer::Plain,
+    Layer::Tls,
+    Layer::Http2Tls,
+    Layer::Http2,
+    Layer::Http3,
     Layer::WebSocket,
     Layer::WebSocketTls,
 ];
@@ -104,11 +119,34 @@ impl<S: Read + Write> Session for Socket<S> {
     }
 }
 
+impl Session for quic::Session {
+    fn next(&mut self) -> Option<u32> {
+        self.request().map(|id| u32::try_from(id.index()).expect("few"))
+    }
+
+    fn answer(&mut self, id: u32, status: u16, body: &[u8]) {
+        quic::Session::answer(self, stream(id), status, body);
+    }
+
+    fn cut(&mut self, id: u32) {
+        let bytes = [quic::head(200, Some(100)), quic::data(b"only this")].concat();
+        self.write(stream(id), &bytes, true);
+    }
+}
+
+fn stream(index: u32) -> StreamId {
+    StreamId::new(Side::Client, Dir::Bi, index.into())
+}
+
 /// A server, and an order to it.
 struct Site {
     layer: Layer,
-    server: Server,
-    secure: Option<crate::layers::certificates::Authority>,
+    serving: Serving,
+}
+
+enum Serving {
+    Tcp(Server, Option<Authority>),
+    Quic(Quic),
 }
 
 impl Site {
@@ -117,7 +155,14 @@ impl Site {
         layer: Layer,
         script: impl Fn(&mut dyn Session, usize) + Send + Sync + 'static,
     ) -> Site {
-        let (server, secure) = match layer {
+        let (server, authority) = match layer {
+            Layer::Http3 => {
+                let serving = Serving::Quic(Quic::start(move |mut session| {
+                    let number = session.number;
+                    script(&mut session, number);
+                }));
+                return Site { layer, serving };
+            }
             Layer::Plain => (
                 Server::start(move |mut client| {
                     let number = client.number;
@@ -159,7 +204,7 @@ impl Site {
                 (secure.server, Some(secure.authority))
             }
         };
-        Site { layer, server, secure }
+        Site { layer, serving: Serving::Tcp(server, authority) }
     }
 
     fn answering(layer: Layer) -> Site {
@@ -168,13 +213,20 @@ impl Site {
 
     fn order(&self, count: u64, more: Value) -> Value {
         let plain = if self.layer.is_websocket() { "ws" } else { "http" };
-        let scheme = if self.secure.is_some() { format!("{plain}s") } else { plain.into() };
-        let mut order = order(&format!("{scheme}://{}/", self.server.address), count, more);
-        if let Some(authority) = &self.secure {
+        let (address, authority) = match &self.serving {
+            Serving::Tcp(server, authority) => (server.address, authority.as_ref()),
+            Serving::Quic(quic) => (quic.address, Some(&quic.authority)),
+        };
+        let scheme = if authority.is_some() { format!("{plain}s") } else { plain.into() };
+        let mut order = order(&format!("{scheme}://{address}/"), count, more);
+        if let Some(authority) = authority {
             order["load"]["tls"] = json!({"ca_file": authority.file()});
         }
         if matches!(self.layer, Layer::Http2 | Layer::Http2Tls) {
             order["load"]["protocol"] = json!("http2");
+        }
+        if self.layer == Layer::Http3 {
+            order["load"]["protocol"] = json!("http3");
         }
         if self.layer.is_websocket() {
             order["load"]["protocol"] = json!("websocket");

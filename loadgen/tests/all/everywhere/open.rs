@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use serde_json::{Value, json};
 
-use super::{ALL, BODY, COUNT, Layer, Session, Site};
+use super::{ALL, BODY, COUNT, Layer, OF_TCP, Session, Site};
 use crate::support::{Server, engine, expect, number, order, run, run_on};
 
 fn open(rate: f64, more: Value) -> Value {
@@ -48,7 +48,7 @@ fn with_budgets() -> impl Iterator<Item = (Layer, f64)> {
 /// Answers that come after a known time, while the client looks away for longer than that.
 #[test]
 fn an_answer_that_lay_in_the_kernel_is_timed_by_its_arrival() {
-    for layer in ALL {
+    for layer in OF_TCP {
         let site = Site::start(layer, |session, _| {
             while let Some(id) = session.next() {
                 std::thread::sleep(Duration::from_millis(2));
@@ -83,7 +83,7 @@ fn an_answer_that_lay_in_the_kernel_is_timed_by_its_arrival() {
 /// Who is told by the kernel when answers came needn't wake up for them.
 #[test]
 fn with_the_kernels_times_exact_loops_read_answers_when_they_send() {
-    for layer in ALL {
+    for layer in OF_TCP {
         let (site, mut engine) = (Site::answering(layer), engine(1));
         let mut run = |kernel_times: bool| {
             let load = json!({"connections": 16, "kernel_times": kernel_times});
@@ -108,7 +108,7 @@ fn with_the_kernels_times_exact_loops_read_answers_when_they_send() {
 
 #[test]
 fn with_the_kernels_times_no_answer_is_timed_too_short() {
-    for layer in ALL {
+    for layer in OF_TCP {
         let site = Site::start(layer, |session, _| {
             while let Some(id) = session.next() {
                 std::thread::sleep(Duration::from_millis(2));

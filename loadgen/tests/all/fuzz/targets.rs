@@ -9,6 +9,10 @@ use loadgen::engine::schedule::DueTimes;
 use loadgen::grpc::messages::{Messages, read};
 use loadgen::http1::cookies::CookieJar;
 use loadgen::http1::response::HeadCache;
+use loadgen::http3::code::Fault;
+use loadgen::http3::qpack::Decoder;
+use loadgen::http3::reader::{Kind, Piece, Reader};
+use loadgen::http3::{frame, settings};
 use loadgen::order::parse::parse;
 use loadgen::session::capture::{Capture, Seen, decoded};
 use loadgen::session::template::{Encoding, Template};
@@ -20,6 +24,59 @@ use crate::{parser, reader, websocket};
 fn rng_of(bytes: &[u8]) -> Rng {
     let mix = |hash: u64, byte: &u8| (hash ^ u64::from(*byte)).wrapping_mul(0x0100_0000_01b3);
     Rng::with_seed(bytes.iter().fold(0xcbf2_9ce4_8422_2325, mix))
+}
+
+/// Frames of HTTP/3 and the header fields in them: pieces change nothing.
+#[test]
+fn frames_of_http3() {
+    fuzz(&Target {
+        name: "http3",
+        runs: 60_000,
+        words: &[
+            b"\x00",
+            b"\x01",
+            b"\x04\x00",
+            b"\x07\x01\x00",
+            b"\x21\x02ab",
+            b"\x40\x01",
+            b"\xc0\x00\x00\x00",
+            b"\xff",
+            b"\x00\x00\xd9",
+            b"\x50\x81\x1f",
+            b"\x29\x1f\x81\x1f",
+            b"\x00\x0d",
+        ],
+        run: |bytes| {
+            let mut rng = rng_of(bytes);
+            for kind in [Kind::Request, Kind::NewControl] {
+                let whole = frames3(kind, &[bytes]);
+                let cuts = [rng.usize(..), rng.usize(..), rng.usize(..)];
+                assert_eq!(whole, frames3(kind, &parser::split(bytes, &cuts)));
+            }
+        },
+    });
+}
+
+/// What is said in frames of HTTP/3, bodies put together.
+fn frames3(kind: Kind, pieces: &[&[u8]]) -> (Vec<u8>, Result<(), Fault>) {
+    let (mut reader, mut decoder) = (Reader::new(kind), Decoder::default());
+    let mut said = Vec::new();
+    for piece in pieces {
+        let outcome = reader.read(piece, |piece| match piece {
+            Piece::Data(data) => {
+                said.extend_from_slice(data);
+                Ok(())
+            }
+            Piece::Whole(frame::SETTINGS, payload) => settings::check(payload),
+            Piece::Whole(_, payload) => decoder.decode(payload, |name, value| {
+                said.extend_from_slice(&[name, b"=", value, b";"].concat());
+            }),
+        });
+        if outcome.is_err() {
+            return (said, outcome);
+        }
+    }
+    (said, Ok(()))
 }
 
 /// How soon damage is noticed may depend on how an answer is split, not what is taken for one.

@@ -1,8 +1,9 @@
-//! Servers that speak TLS, HTTP/2 and WebSocket, and do what a test says.
+//! Servers that speak TLS, HTTP/2, HTTP/3 and WebSocket, and do what a test says.
 
 pub mod certificates;
 pub mod frames;
 pub mod nginx;
+pub mod quic;
 pub mod secure;
 pub mod websocket;
 

@@ -9,9 +9,12 @@ use crate::order::{Tls, TlsVersion};
 #[derive(Debug, clap::Args)]
 pub struct TlsFlags {
     /// Speak HTTP/2: over TLS agreed upon by ALPN, else with prior knowledge [default: HTTP/1.1]
-    #[arg(long)]
+    #[arg(long, group = "shared")]
     pub http2: bool,
-    /// Requests at a time on each HTTP/2 connection [default: 1]
+    /// Speak HTTP/3, over QUIC and TLS 1.3 [default: HTTP/1.1]
+    #[arg(long, group = "shared")]
+    pub http3: bool,
+    /// Requests at a time on each connection of HTTP/2 or 3 [default: 1]
     #[arg(long, value_name = "COUNT", value_parser = clap::value_parser!(u32).range(1..))]
     pub streams: Option<u32>,
     /// Certificates to trust for https:// URLs, as PEM [default: those of the system]

@@ -97,11 +97,7 @@ impl Handler for Dialog {
         let Some(number) = self.open(id)? else { return Ok(()) };
         let Some(stream) = &mut self.streams[number] else { return Ok(()) };
         if let (Some(kept), Some(lines)) = (&mut self.kept, &fields.kept) {
-            match fields.status {
-                0 => kept.trailers.extend_from_slice(lines),
-                100..200 => {}
-                _ => kept.fields.extend_from_slice(lines),
-            }
+            kept.take_fields(fields.status, lines);
         }
         if let Err(fault) = stream.take_fields(fields, ends) {
             return self.fail(number, fault, ends);
