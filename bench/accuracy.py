@@ -145,7 +145,7 @@ def take_trial(
         return run_pinned(reporter.command(paths[name], load), [cores.client], patience_s)
 
     machine.wait_until_quiet(cores, options.quiet_wait)
-    finished, kept = serve_while(ask, paths["delay_server"], delays, cores.server[-1:])
+    finished, kept = serve_while(ask, paths[reporter.server], delays, cores.server[-1:])
     trial = trial_of(reporter, finished, kept)
     progress.print(
         f"{delays.title}: {name} {'sound' if trial.sound else 'unsound'}, "
@@ -303,7 +303,9 @@ def work(options: Namespace, console: Console) -> None:
 def check(options: Namespace, console: Console, cores: Cores) -> None:
     """Run everything and print the tables."""
     programs_of = {name: REPORTERS[name].program or name for name in options.clients}
-    paths = programs.provide(["loadgen", "delay_server", *programs_of.values()])
+    servers = {REPORTERS[name].server for name in options.clients}
+    wanted = {"loadgen", "delay_server", *servers, *programs_of.values()}
+    paths = programs.provide(sorted(wanted))
     paths |= {name: paths[of] for name, of in programs_of.items() if of in paths}
     console.print(machine.describe())
     console.print(

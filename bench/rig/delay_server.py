@@ -49,7 +49,8 @@ def serve_while(
     with process:
         if process.stdin is None or process.stdout is None:
             raise AssertionError("both were asked for")
-        url = f"http://127.0.0.1:{_line(process.stdout)['port']}/"
+        scheme = "https" if path.name.startswith("quic") else "http"
+        url = f"{scheme}://127.0.0.1:{_line(process.stdout)['port']}/"
         try:
             result = work(url)
         finally:

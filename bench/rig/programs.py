@@ -21,6 +21,8 @@ OWN = {
     "floor_grpc": "--example",
     "echo_server": "--example",
     "delay_server": "--example",
+    "quic_delay_server": "--example",
+    "quic_floor": "--example",
     "dialed_server": "--example",
 }
 

@@ -46,6 +46,8 @@ class Reporter:
     good_exits: tuple[int, ...] = (0,)
     program: str = ""
     """What it is called on the PATH, where that isn't its name."""
+    server: str = "delay_server"
+    """The server of known delays that it asks."""
 
     def command(self, path: Path, load: Load) -> list[str]:
         """Give the whole command."""
@@ -150,6 +152,15 @@ REPORTERS = {
             percentiles.loadgen,
             good_exits=(0, 3),
             program="loadgen",
+        ),
+        Reporter(
+            "loadgen-http3",
+            "the same, over HTTP/3",
+            partial(_loadgen, flags=("--http3", "--tls-verify", "off")),
+            percentiles.loadgen,
+            good_exits=(0, 3),
+            program="loadgen",
+            server="quic_delay_server",
         ),
         Reporter(
             "wrk", "closed loop, as many connections as make about that rate", _wrk, percentiles.wrk

@@ -98,6 +98,20 @@ def test_one_short_round(tmp_path: Path) -> None:
     assert {each.client for each in samples} == {"loadgen", "loadgen-kernel-times"}
 
 
+@pytest.mark.measures
+def test_percentiles_over_http3_are_right(tmp_path: Path) -> None:
+    results = tmp_path / "accuracy.jsonl"
+    done = run(
+        *("--delays", "bimodal,frozen", "--clients", "loadgen-http3", "--rounds", "1"),
+        *("--repeats", "3", "--duration", "2", "--no-pacing", "--results", str(results)),
+        script="accuracy.py",
+    )
+    assert done.returncode == 0, done.stderr
+    judged = [each for each in lab.read_as(results, Sample) if each.sound]
+    assert judged, done.stdout
+    assert all(each.right for each in judged), done.stdout
+
+
 def test_a_server_shows_how_late_requests_arrived() -> None:
     server, cpus = build("delay_server")["delay_server"], list(os.sched_getaffinity(0))
     _, kept = serve_while(ask, server, Constant(1), cpus, due_per_s=1e6)

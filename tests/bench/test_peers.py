@@ -48,7 +48,15 @@ def test_one_short_round_of_http2_over_tls(tmp_path: Path) -> None:
     assert ran == small | {("http2", "loadgen"), ("http2", "h2load")}
 
 
-@pytest.mark.parametrize("script", ["accuracy.py", "connections.py", "peers.py"])
+@pytest.mark.long
+def test_one_short_round_over_http3() -> None:
+    done = run("--rounds", "1", "--duration", "0.5", script="http3.py")
+    assert done.returncode == 0, done.stderr
+    assert "loadgen" in done.stdout
+    assert "floor" in done.stdout
+
+
+@pytest.mark.parametrize("script", ["accuracy.py", "connections.py", "http3.py", "peers.py"])
 def test_help_has_examples(script: str) -> None:
     assert f"bench/{script}" in run("--help", script=script).stdout
 
