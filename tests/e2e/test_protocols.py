@@ -10,7 +10,7 @@ from variants import further
 from webdyno.core.records import PreflightRecord, SlotRecord
 from webdyno.measure.folder import RunFolder
 
-VERSIONS = {"https": "HTTP/1.1", "h2": "HTTP/2", "h2c": "HTTP/2"}
+VERSIONS = {"https": "HTTP/1.1", "h2": "HTTP/2", "h2c": "HTTP/2", "h3": "HTTP/3"}
 STACKS = ("nginx", "apache-event", "caddy", "lighttpd", "haproxy-front")
 EXPERIMENT = """
 title = "Protocols"
@@ -21,6 +21,8 @@ measure = {{ slot_s = 10.0, warmup_s = 0.0, slots_per_variant = 2 }}
 """
 """A slot of so many requests has connections enough to say by, however slow the machine is."""
 SETTINGS = dict.fromkeys(STACKS, "")
+AGAIN = "-again"
+"""A variant of a stack that is there already."""
 
 
 def first_round(
@@ -33,8 +35,8 @@ def first_round(
     """Run servers, by their settings, until they have a round; give pre-flight check and slots."""
     text = EXPERIMENT.format(protocol=protocol, keepalive=keepalive, more=more)
     text += "".join(
-        f'[variants.{stack}]\nstack = "{stack}"\nsettings = {{ {given} }}\n'
-        for stack, given in settings.items()
+        f'[variants.{name}]\nstack = "{name.removesuffix(AGAIN)}"\nsettings = {{ {given} }}\n'
+        for name, given in settings.items()
     )
     (folder / "protocols.toml").write_text(text)
     run_rounds(1, "run", "protocols.toml", "--yes", folder=folder)
@@ -61,6 +63,18 @@ def test_every_server_is_asked_in_the_load_s_protocol(tmp_path: Path, protocol: 
         assert slot.load.failures.total == 0, (slot.variant, slot.load.failure_samples)
         assert slot.load.requests.completed == 60, slot.variant
         assert slot.load.target.startswith("http:" if protocol == "h2c" else "https:")
+
+
+def test_what_is_served_over_quic_is_asked_so(tmp_path: Path) -> None:
+    settings = {"caddy": "threads = 1", f"caddy{AGAIN}": "threads = 1"}
+    preflight, slots = first_round(tmp_path, "h3", more=", streams = 2", settings=settings)
+    for responses in preflight.responses.values():
+        assert (responses[0].status, responses[0].http_version) == (200, VERSIONS["h3"])
+        assert responses[0].tls.startswith("TLSv1.3")
+    for slot in slots:
+        assert slot.load.failures.total == 0, slot.load.failure_samples
+        assert slot.load.requests.completed == 60
+        assert slot.load.target.startswith("https:")
 
 
 @pytest.mark.parametrize(

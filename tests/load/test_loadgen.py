@@ -131,6 +131,17 @@ def test_messages_go_over_websocket() -> None:
     assert said["load"]["protocol"] == "websocket"
 
 
+def test_requests_go_over_http3() -> None:
+    load = Load(protocol="h3", streams=3, tls_verify=True)
+    said = order_json(dataclasses.replace(order("https://127.0.0.1:1/x"), load=load))
+    schema = json.loads((SCHEMAS / "order.v2.schema.json").read_text())
+    Draft202012Validator(schema).validate(said)
+    assert (said["load"]["protocol"], said["load"]["streams"]) == ("http3", 3)
+    assert said["load"]["tls"]["verify"]
+    with pytest.raises(ValueError, match="kernel_times: over HTTP/3"):
+        Load(protocol="h3", kernel_times=True)
+
+
 def test_an_overload_is_followed_until_enough_is_late(url: str) -> None:
     """More is due than any server answers; the trial ends without waiting for the timeout."""
     flood = Load(loop="open", rate_per_s=150_000, connections=4, timeout_s=3600)

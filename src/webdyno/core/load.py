@@ -28,8 +28,12 @@ Rate = Annotated[float, Field(ge=0.001, le=100_000_000)]
 Connections = Annotated[int, Strict(), Field(ge=1, le=MOST_CONNECTIONS)]
 Requests = Annotated[int, Field(ge=1, le=1_000_000_000)]
 
-HttpProtocol = Literal["http", "https", "h2", "h2c"]
-"""HTTP/1.1, the same over TLS, HTTP/2 over TLS, HTTP/2 without TLS (prior knowledge)."""
+HttpProtocol = Literal["http", "https", "h2", "h2c", "h3"]
+"""HTTP/1.1, the same over TLS, HTTP/2 over TLS, HTTP/2 without TLS (prior knowledge), HTTP/3."""
+SECURE = frozenset({"https", "h2", "h3"})
+"""Protocols that are spoken over TLS."""
+SHARING = frozenset({"h2", "h2c", "h3"})
+"""Protocols by which several requests at a time go over one connection."""
 
 KeepAlive = Literal["always", "never"] | Requests
 """Whether connections are reused; a number closes each connection after that many requests."""
@@ -94,7 +98,7 @@ class Load(Model):
     protocol: HttpProtocol = "http"
     """HTTP/1.1, the same over TLS, HTTP/2 over TLS, HTTP/2 without TLS (prior knowledge)."""
     streams: Annotated[int, Field(ge=1, le=100)] = 1
-    """HTTP/2: requests at a time on each connection."""
+    """HTTP/2 and 3: requests at a time on each connection."""
     tls_resumption: bool = True
     """Whether new connections resume earlier TLS sessions."""
     tls_verify: bool | None = None
@@ -147,8 +151,11 @@ class Load(Model):
             ),
             "idle_connections and slow_readers are there for plain HTTP/1.1 only; leave them out, "
             'or protocol = "http"': extra and self.protocol != "http",
-            'streams needs HTTP/2: protocol = "h2" or "h2c"': (
-                self.streams > 1 and self.protocol not in {"h2", "h2c"}
+            'streams needs HTTP/2 or 3: protocol = "h2", "h2c" or "h3"': (
+                self.streams > 1 and self.protocol not in SHARING
+            ),
+            "kernel_times: over HTTP/3 responses are timed when they are read; omit it": (
+                self.kernel_times and self.protocol == "h3"
             ),
         }
         for fault, is_there in faults.items():
@@ -317,7 +324,7 @@ def check_users(
 ) -> None:
     """Raise ValueError where users can't do what is asked of them."""
     if has_users(login, requests, values):
-        if load.protocol in {"h2", "h2c"}:
+        if load.protocol in SHARING:
             raise ValueError("[[login]], values, flows and captures are there over HTTP/1.1 only")
         if any(request.message_kind for request in requests):
             raise ValueError("[[login]] and values are there over HTTP/1.1, not for messages")

@@ -15,7 +15,7 @@ from pydantic import ValidationError
 
 from webdyno.core.experiment import OWN_GENERATOR
 from webdyno.core.hiding import hidden
-from webdyno.core.load import Load
+from webdyno.core.load import SECURE, SHARING, Load
 from webdyno.core.load_result import SCHEMA, LoadResult
 from webdyno.core.request import WrittenRequest
 from webdyno.core.streams import engine_limits
@@ -347,11 +347,11 @@ def _load_json(load: Load) -> dict[str, Any]:
         asked["kernel_times"] = True
     if load.think_s:
         asked["think"] = {"mean_s": load.think_s, "distribution": "exponential"}
-    if load.protocol in {"h2", "h2c"}:
-        asked["protocol"] = "http2"
+    if load.protocol in SHARING:
+        asked["protocol"] = "http3" if load.protocol == "h3" else "http2"
         if load.streams > 1:
             asked["streams"] = load.streams
-    if load.protocol in {"https", "h2"}:
+    if load.protocol in SECURE:
         # Here the certificate is our own, made for the run: there is nobody to vouch for it.
         asked["tls"] = {"verify": bool(load.tls_verify), "resumption": load.tls_resumption}
     if load.broadcast:

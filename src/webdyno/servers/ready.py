@@ -16,11 +16,11 @@ from statistics import median
 from typing import NamedTuple, get_args
 from urllib.parse import quote
 
-from webdyno.core.load import HttpProtocol, Load
+from webdyno.core.load import SECURE, HttpProtocol, Load
 from webdyno.core.service import BAD_REQUEST, READY_WITHIN_S
 from webdyno.load.asking import Conversation, NoResponse
 from webdyno.load.interface import ServerResponse
-from webdyno.servers.service_graph import SECURE, NewSocket, tcp
+from webdyno.servers.service_graph import NewSocket, tcp
 
 POLL_S = 0.005
 LOOK_S = 0.1

@@ -17,7 +17,7 @@ from typing import NamedTuple, cast
 import psutil
 
 from webdyno.core.errors import OperationError, UserError
-from webdyno.core.load import HttpProtocol
+from webdyno.core.load import SECURE, HttpProtocol
 from webdyno.core.service import Service
 from webdyno.core.setting import Setting, SettingValue, in_figures
 from webdyno.core.stack import RoleDefinition, Site, Stack
@@ -26,8 +26,6 @@ from webdyno.host.children import must, run_program
 
 WITHOUT_PASSWORD = {"fastcgi": "run PHP"}
 """What clients of a protocol may do as the servers' user, since it knows no password."""
-SECURE = frozenset({"https", "h2"})
-"""Protocols that are spoken over TLS."""
 _KEYS: dict[str, tuple[str, ...]] = {
     "ec": ("ec", "-pkeyopt", "ec_paramgen_curve:P-256"),
     "rsa": ("rsa:2048",),

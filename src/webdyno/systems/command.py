@@ -53,7 +53,7 @@ def make(spec: TargetSpec) -> GeneratedService:
     if keys.setup:
         own["setup"] = [SHELL, "-c", verbatim(keys.setup)]
     service = spec.service(
-        ("http", "https", "h2", "h2c"),
+        ("http", "https", "h2", "h2c", "h3"),
         own,
         start=[SHELL, "-c", verbatim(start)],
         **({"initialise": [[SHELL, "-c", verbatim(keys.prepare)]]} if keys.prepare else {}),

@@ -14,7 +14,7 @@ EXAMPLE = f"url:http://{IPV4}:9000"
 RESPONDS_WITHIN_S = 5.0
 LOOPBACK_WITHIN_S = 1.0
 PORTS = {"http": 80, "https": 443}
-SPOKEN = {"http": ("http", "h2c"), "https": ("https", "h2")}
+SPOKEN = {"http": ("http", "h2c"), "https": ("https", "h2", "h3")}
 """By a URL's scheme: what clients may speak."""
 
 

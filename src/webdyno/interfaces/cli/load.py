@@ -155,8 +155,9 @@ class LoadFlags:
     ipv6: Annotated[bool, Parameter(name=["-6", "--ipv6"], show=False)] = False
     allow_remote: Annotated[bool, flag("Allow other machines as targets.")] = False
     http2: Annotated[bool, flag("Speak HTTP/2.", rare=True)] = False
+    http3: Annotated[bool, flag("Speak HTTP/3.", rare=True)] = False
     streams: Annotated[
-        int | None, flag("COUNT: requests at a time per HTTP/2 connection.", rare=True)
+        int | None, flag("COUNT: requests at a time per HTTP/2 or 3 connection.", rare=True)
     ] = None
     cacert: Annotated[Path | None, flag("FILE: certificates to trust, as PEM.", rare=True)] = None
     tls_verify: Annotated[

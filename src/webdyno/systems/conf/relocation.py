@@ -15,6 +15,7 @@ import regex
 from webdyno.core.errors import OperationError, UserError
 from webdyno.core.files import write_whole
 from webdyno.core.format import listed, listed_to
+from webdyno.core.load import SECURE
 from webdyno.core.service import Origin
 from webdyno.host.children import in_session, no_orphans
 from webdyno.host.users import ServerUser, hand_over, make_private, name_of
@@ -94,7 +95,7 @@ class RelocationRequest:
 
     @property
     def is_secure(self) -> bool:
-        return self.protocol in {"https", "h2"}
+        return self.protocol in SECURE
 
     def may_read(self, path: str) -> bool:
         """Whether the server will be able to read a file that its configuration names."""
