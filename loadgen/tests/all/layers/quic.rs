@@ -1,23 +1,26 @@
 //! A server over QUIC, made from the library's other side: each connection has a script in a thread of
 //! its own, which does what a test says, stream by stream.
 
+mod desk;
+
 use std::collections::HashMap;
 use std::net::{SocketAddr, UdpSocket};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::mpsc::{Receiver, Sender, channel};
 use std::thread;
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
 use bytes::Bytes;
 use loadgen::http3::{frame, qpack};
 use quinn_proto::crypto::rustls::QuicServerConfig;
 use quinn_proto::{
-    Connection, ConnectionHandle, DatagramEvent, Dir, Endpoint, EndpointConfig, EndpointEvent,
-    Event, ServerConfig, StreamEvent, StreamId, TransportConfig, VarInt, WriteError,
+    Connection, ConnectionHandle, Dir, Endpoint, EndpointConfig, ServerConfig, StreamId,
+    TransportConfig, VarInt,
 };
 use serde_json::{Value, json};
 
+use self::desk::{Desk, Served};
 use super::certificates::{Authority, Issued};
 
 /// What a script has its connection do.
@@ -233,184 +236,4 @@ fn config(issued: &Issued, begins: Begins) -> ServerConfig {
     let mut config = ServerConfig::with_crypto(Arc::new(crypto));
     config.transport_config(Arc::new(transport));
     config
-}
-
-/// A connection, and who waits for its requests.
-struct Served {
-    quic: Connection,
-    requests: Sender<StreamId>,
-    unsent: HashMap<StreamId, Unsent>,
-}
-
-/// What there was no room for.
-#[derive(Default)]
-struct Unsent {
-    bytes: Vec<u8>,
-    ends: bool,
-}
-
-impl Served {
-    /// Sends what there is room for.
-    fn send(&mut self) {
-        self.unsent.retain(|id, unsent| {
-            while !unsent.bytes.is_empty() {
-                match self.quic.send_stream(*id).write(&unsent.bytes) {
-                    Ok(count) => drop(unsent.bytes.drain(..count)),
-                    Err(WriteError::Blocked) => return true,
-                    Err(_) => return false,
-                }
-            }
-            if unsent.ends {
-                let _ = self.quic.send_stream(*id).finish();
-            }
-            false
-        });
-    }
-}
-
-struct Desk<F> {
-    endpoint: Endpoint,
-    socket: UdpSocket,
-    begins: Begins,
-    script: Arc<F>,
-    sessions: HashMap<ConnectionHandle, Served>,
-    count: Arc<AtomicUsize>,
-    orders: Sender<Order>,
-    inbox: Receiver<Order>,
-}
-
-impl<F: Fn(Session) + Send + Sync + 'static> Desk<F> {
-    fn serve(mut self, stop: &AtomicBool) {
-        let mut incoming = vec![0; 65_536];
-        while !stop.load(Ordering::Relaxed) {
-            let wait = self.wait().clamp(Duration::from_micros(50), Duration::from_millis(20));
-            self.socket.set_read_timeout(Some(wait)).expect("a time");
-            if let Ok((count, from)) = self.socket.recv_from(&mut incoming)
-                && count > 1
-            {
-                self.take(&incoming[..count], from);
-            }
-            for order in self.inbox.try_iter().collect::<Vec<_>>() {
-                match order {
-                    Order::Do(handle, command) => {
-                        if let Some(served) = self.sessions.get_mut(&handle) {
-                            command(served, Instant::now());
-                        }
-                    }
-                    Order::Forget(handle) => {
-                        if self.sessions.remove(&handle).is_some() {
-                            self.endpoint.handle_event(handle, EndpointEvent::drained());
-                        }
-                    }
-                }
-            }
-            self.move_all();
-        }
-    }
-
-    fn wait(&mut self) -> Duration {
-        let now = Instant::now();
-        let next = self.sessions.values_mut().filter_map(|it| it.quic.poll_timeout()).min();
-        next.map_or(Duration::MAX, |at| at.saturating_duration_since(now))
-    }
-
-    fn take(&mut self, datagram: &[u8], from: SocketAddr) {
-        let (now, mut reply) = (Instant::now(), Vec::new());
-        match self.endpoint.handle(now, from, None, None, datagram.into(), &mut reply) {
-            None => {}
-            Some(DatagramEvent::Response(transmit)) => {
-                let _ = self.socket.send_to(&reply[..transmit.size], transmit.destination);
-            }
-            Some(DatagramEvent::ConnectionEvent(handle, event)) => {
-                if let Some(served) = self.sessions.get_mut(&handle) {
-                    served.quic.handle_event(event);
-                }
-            }
-            Some(DatagramEvent::NewConnection(incoming)) => {
-                match self.endpoint.accept(incoming, now, &mut reply, None) {
-                    Ok((handle, quic)) => self.begin(handle, quic),
-                    Err(refused) => {
-                        if let Some(transmit) = refused.response {
-                            let bytes = &reply[..transmit.size];
-                            let _ = self.socket.send_to(bytes, transmit.destination);
-                        }
-                    }
-                }
-            }
-        }
-    }
-
-    fn begin(&mut self, handle: ConnectionHandle, quic: Connection) {
-        let wake = UdpSocket::bind("127.0.0.1:0").expect("a port");
-        wake.connect(self.socket.local_addr().expect("an address")).expect("a socket");
-        let (sender, requests) = channel();
-        let number = self.count.fetch_add(1, Ordering::Relaxed);
-        let session = Session { number, handle, orders: self.orders.clone(), wake, requests };
-        let served = Served { quic, requests: sender, unsent: HashMap::new() };
-        self.sessions.insert(handle, served);
-        let script = Arc::clone(&self.script);
-        thread::spawn(move || script(session));
-    }
-
-    fn move_all(&mut self) {
-        let now = Instant::now();
-        let mut over = Vec::new();
-        for (handle, served) in &mut self.sessions {
-            let Served { quic, requests, .. } = served;
-            if quic.poll_timeout().is_some_and(|at| at <= now) {
-                quic.handle_timeout(now);
-            }
-            while let Some(event) = quic.poll_endpoint_events() {
-                if let Some(event) = self.endpoint.handle_event(*handle, event) {
-                    quic.handle_event(event);
-                }
-            }
-            while let Some(event) = quic.poll() {
-                match event {
-                    Event::Connected if !self.begins.control.is_empty() => {
-                        // A script may have used up the room for it.
-                        if let Some(id) = quic.streams().open(Dir::Uni) {
-                            let _ = quic.send_stream(id).write(self.begins.control);
-                        }
-                    }
-                    Event::ConnectionLost { .. } => over.push(*handle),
-                    Event::Stream(StreamEvent::Opened { dir }) => {
-                        while let Some(id) = quic.streams().accept(dir) {
-                            read(quic, id, requests);
-                        }
-                    }
-                    Event::Stream(StreamEvent::Readable { id }) => read(quic, id, requests),
-                    _ => {}
-                }
-            }
-            served.send();
-            let (quic, mut outgoing) = (&mut served.quic, Vec::new());
-            while let Some(transmit) = quic.poll_transmit(now, 1, &mut outgoing) {
-                let _ = self.socket.send_to(&outgoing[..transmit.size], transmit.destination);
-                outgoing.clear();
-            }
-        }
-        for handle in over {
-            self.sessions.remove(&handle);
-            self.endpoint.handle_event(handle, EndpointEvent::drained());
-        }
-    }
-}
-
-/// What a request says doesn't matter, but its end does.
-fn read(quic: &mut Connection, id: StreamId, requests: &Sender<StreamId>) {
-    let mut incoming = quic.recv_stream(id);
-    let Ok(mut chunks) = incoming.read(true) else { return };
-    let is_whole = loop {
-        match chunks.next(usize::MAX) {
-            Ok(Some(_)) => {}
-            Ok(None) => break true,
-            Err(_) => break false,
-        }
-    };
-    let _ = chunks.finalize();
-    if is_whole && id.dir() == Dir::Bi {
-        // The script may have ended.
-        let _ = requests.send(id);
-    }
 }
