@@ -21,6 +21,8 @@ pub struct Shared {
     pub waiting: VecDeque<Flight>,
 }
 
+/// That of HTTP/2 is reached without another pointer.
+#[expect(clippy::large_enum_variant)]
 pub enum SharedConnection {
     Http2(Http2Connection),
     Http3(Box<Http3Connection>),

@@ -187,14 +187,13 @@ mod tests {
 
     use super::*;
 
+    /// Kinds and payloads.
+    type Frames = Vec<(u64, Vec<u8>)>;
+
     /// What comes of bytes that arrive in pieces: frames, bodies put together.
-    fn read(
-        kind: Kind,
-        bytes: &[u8],
-        pieces: &[usize],
-    ) -> (Vec<(u64, Vec<u8>)>, Result<bool, Fault>) {
+    fn read(kind: Kind, bytes: &[u8], pieces: &[usize]) -> (Frames, Result<bool, Fault>) {
         let mut reader = Reader::new(kind);
-        let mut frames: Vec<(u64, Vec<u8>)> = Vec::new();
+        let mut frames = Frames::new();
         let mut rest = bytes;
         let mut lengths = pieces.iter().cycle();
         while !rest.is_empty() {
