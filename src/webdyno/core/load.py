@@ -29,7 +29,7 @@ Connections = Annotated[int, Strict(), Field(ge=1, le=MOST_CONNECTIONS)]
 Requests = Annotated[int, Field(ge=1, le=1_000_000_000)]
 
 HttpProtocol = Literal["http", "https", "h2", "h2c", "h3"]
-"""HTTP/1.1, the same over TLS, HTTP/2 over TLS, HTTP/2 without TLS (prior knowledge), HTTP/3."""
+"""HTTP/1.1, the same over TLS, HTTP/2 over TLS or without (prior knowledge), HTTP/3."""
 SECURE = frozenset({"https", "h2", "h3"})
 """Protocols that are spoken over TLS."""
 SHARING = frozenset({"h2", "h2c", "h3"})
@@ -96,7 +96,7 @@ class Load(Model):
     keepalive: KeepAlive = "always"
     """Whether connections are reused; a number closes each after that many requests."""
     protocol: HttpProtocol = "http"
-    """HTTP/1.1, the same over TLS, HTTP/2 over TLS, HTTP/2 without TLS (prior knowledge)."""
+    """HTTP/1.1, the same over TLS, HTTP/2 over TLS or without (prior knowledge), HTTP/3."""
     streams: Annotated[int, Field(ge=1, le=100)] = 1
     """HTTP/2 and 3: requests at a time on each connection."""
     tls_resumption: bool = True
