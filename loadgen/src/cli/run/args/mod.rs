@@ -139,8 +139,12 @@ impl Args {
                     .into(),
             );
         }
-        if self.tls.streams.is_some() && !self.tls.http2 && !self.urls.iter().any(is_call) {
-            return Err("--streams are those of an HTTP/2 connection: give --http2".into());
+        let shares = self.tls.http2 || self.tls.http3 || self.urls.iter().any(is_call);
+        if self.tls.streams.is_some() && !shares {
+            return Err(
+                "--streams are those of a connection of HTTP/2 or 3: give --http2 or --http3"
+                    .into(),
+            );
         }
         if self.requests.protoset.is_some()
             && !self.urls.is_empty()
