@@ -236,7 +236,7 @@ impl SlotDriver<'_> {
                         self.connect(id);
                     }
                 }
-                Timer::Quic(id) => self.on_time_of_quic(id),
+                Timer::Quic(id) => self.on_time_of_quic(id, at_ns),
                 Timer::Read(id) => {
                     self.conns.pool[id].paused = false;
                     if self.conns.pool[id].state == State::Busy {

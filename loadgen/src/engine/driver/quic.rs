@@ -99,28 +99,38 @@ impl SlotDriver<'_> {
 
     /// Has a look at a connection when QUIC wants to do something.
     pub(super) fn look_after(&mut self, id: ConnId) {
-        let key = self.conns.pool.key(id);
         let conn = &mut self.conns.pool[id];
         let watches_room = conn.watches_room;
         let Some(connection) = conn.http3_connection() else { return };
-        let next_ns = connection.next_ns();
-        let is_stuck = connection.is_stuck() && !watches_room;
-        if is_stuck {
-            // It is watched already, so this takes no memory of the kernel's that could lack.
-            let _ = self.poll.watch_room(&*connection, key);
-        }
         // What is arranged already comes earlier, and then it is looked at again.
+        let next_ns = connection.next_ns();
         if next_ns < connection.looked_after_ns {
             connection.looked_after_ns = next_ns;
             self.timers.push(Reverse((next_ns, Timer::Quic(id))));
         }
-        self.conns.pool[id].watches_room |= is_stuck;
+        if connection.is_stuck() && !watches_room {
+            conn.watches_room = true;
+            self.watch_room_of_quic(id);
+        }
     }
 
-    pub(super) fn on_time_of_quic(&mut self, id: ConnId) {
+    fn watch_room_of_quic(&mut self, id: ConnId) {
+        let key = self.conns.pool.key(id);
+        if let Some(connection) = self.conns.pool[id].http3_connection() {
+            // It is watched already, so this takes no memory of the kernel's that could lack.
+            let _ = self.poll.watch_room(&*connection, key);
+        }
+    }
+
+    pub(super) fn on_time_of_quic(&mut self, id: ConnId, at_ns: u64) {
         let (now_ns, conn) = (self.clock.now_ns, &mut self.conns.pool[id]);
         let state = conn.state;
         let Some(connection) = conn.http3_connection() else { return };
+        // Another one was arranged since, for an earlier time or for another connection: each would
+        // arrange the next one, and they would be more and more.
+        if at_ns != connection.looked_after_ns {
+            return;
+        }
         connection.looked_after_ns = u64::MAX;
         match connection.next_ns() <= now_ns {
             false => self.look_after(id),
