@@ -114,7 +114,7 @@ fn streams_without_end_are_not_read_for_ever() {
         session.answer_all(BODY);
     });
     let mut order = order3(&server, COUNT);
-    order["load"]["timeout_s"] = json!(0.5);
+    order["load"]["timeout_s"] = json!(2.0);
     let began = Instant::now();
     let result = run(&order);
     assert!(number(&result, "/requests/sent") == COUNT, "{result:#}");
@@ -127,14 +127,14 @@ fn bodies_without_end_time_out() {
     let server = Quic::start(|mut session| {
         while let Some(id) = session.request() {
             session.write(id, &head(200, None), false);
-            for _ in 0..30 {
+            for _ in 0..200 {
                 session.write(id, &data(&[b'x'; 10_000]), false);
                 std::thread::sleep(Duration::from_millis(10));
             }
         }
     });
     let mut order = order3(&server, 4);
-    order["load"]["timeout_s"] = json!(0.2);
+    order["load"]["timeout_s"] = json!(1.0);
     let result = run(&order);
     expect(&result, &[("/failures/timeout", 4), ("/requests/completed", 0)]);
 }
