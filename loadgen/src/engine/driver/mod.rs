@@ -1,8 +1,8 @@
 //! The way of a request, from top to bottom: a lane is free and takes it on, it gets a connection,
 //! is sent, answered, judged and recorded, and its lane is free again. All protocols go this way;
-//! HTTP/2 and 3 only have several requests on their way on one connection, and requests of a WebSocket are
-//! messages. Here is what drives a thread:
-//! events, timers, and requests that take too long.
+//! HTTP/2 and 3 only have several requests on their way on one connection, and requests of a
+//! WebSocket are messages. Here is what drives a thread: events, timers, and requests that take too
+//! long.
 
 mod answering;
 mod broadcasting;
