@@ -154,8 +154,8 @@ class LoadFlags:
     ] = False
     ipv6: Annotated[bool, Parameter(name=["-6", "--ipv6"], show=False)] = False
     allow_remote: Annotated[bool, flag("Allow other machines as targets.")] = False
-    http2: Annotated[bool, flag("Speak HTTP/2.", rare=True)] = False
-    http3: Annotated[bool, flag("Speak HTTP/3.", rare=True)] = False
+    http2: Annotated[bool, flag("Speak HTTP/2; --http3: HTTP/3.", rare=True)] = False
+    http3: Annotated[bool, Parameter(show=False)] = False
     streams: Annotated[
         int | None, flag("COUNT: requests at a time per HTTP/2 or 3 connection.", rare=True)
     ] = None
