@@ -11,7 +11,7 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from pathlib import Path, PurePosixPath
 from types import SimpleNamespace
-from typing import Any, NamedTuple, Protocol, TypeVar, cast
+from typing import Any, NamedTuple, Protocol, cast
 
 from webdyno.core.base import Amount, Model
 from webdyno.core.errors import OperationError, UserError
@@ -20,6 +20,7 @@ from webdyno.core.records import ServerUse
 from webdyno.core.sweep import Difference
 from webdyno.core.testbed import Machine
 from webdyno.evidence.differences import machine_differences
+from webdyno.load.split_and_merge import sums_by_name
 from webdyno.measure.backend import (
     ClientsHost,
     ClientUse,
@@ -34,8 +35,6 @@ from webdyno.probes.stacks import Profile
 from webdyno.servers.service_graph import Placement
 
 logger = logging.getLogger(__name__)
-
-Number = TypeVar("Number", int, float)
 
 
 class LinkFacts(Model):
@@ -259,12 +258,12 @@ def merged_servers(used: Sequence[SlotUsage]) -> SlotUsage:
         readings=front.replace(
             services={role: use for each in readings for role, use in each.services.items()},
             status={role: value for each in readings for role, value in each.status.items()},
-            other_variants_cpu_s=_sum_by_name(reading.other_variants_cpu_s for reading in readings),
+            other_variants_cpu_s=sums_by_name(reading.other_variants_cpu_s for reading in readings),
             host=front.host.replace(servers=cpus),
             stopped=StoppedUse(servers_s=max(stopped, default=0.0)),
         ),
         profile=_sum_of_profiles([usage.profile for usage in used if usage.profile]),
-        system_calls=_sum_by_name(usage.system_calls for usage in used if usage.system_calls)
+        system_calls=sums_by_name(usage.system_calls for usage in used if usage.system_calls)
         or None,
         instructions=_sum_of_instructions(
             [usage.instructions for usage in used if usage.instructions]
@@ -291,16 +290,16 @@ def _most(values: Iterable[float | None]) -> float | None:
 
 
 def _sum_of_cpus(parts: Sequence[CpuUse]) -> CpuUse:
-    return CpuUse(**_sum_by_name(part.model_dump() for part in parts))
+    return CpuUse(**sums_by_name(part.model_dump() for part in parts))
 
 
 def _sum_of_profiles(profiles: Sequence[Profile]) -> Profile | None:
     if not profiles:
         return None
     return Profile(
-        _sum_by_name(profile.cpu_s for profile in profiles),
-        Counter(_sum_by_name(profile.stacks for profile in profiles)),
-        _sum_by_name(profile.functions_s for profile in profiles),
+        sums_by_name(profile.cpu_s for profile in profiles),
+        Counter(sums_by_name(profile.stacks for profile in profiles)),
+        sums_by_name(profile.functions_s for profile in profiles),
     )
 
 
@@ -310,12 +309,3 @@ def _sum_of_instructions(counted: Sequence[Counted]) -> Counted | None:
     if len(known) < len(counted):
         return next(each for each in counted if each.instructions is None)
     return Counted(sum(known)) if counted else None
-
-
-def _sum_by_name(parts: Iterable[Mapping[str, Number]]) -> dict[str, Number]:
-    """Add figures up by their names."""
-    sums: dict[str, Number] = {}
-    for part in parts:
-        for name, number in part.items():
-            sums[name] = sums.get(name, 0) + number
-    return sums

@@ -226,16 +226,11 @@ def _shown_parts(explanation: Explanation) -> Iterator[tuple[CpuPart, float]]:
     """Yield large parts in µs, more than 0 where they add to the difference, rounded as a sum."""
     sign, before = float(np.sign(explanation.whole.more_us.estimate)), 0.0
     decimals = _decimals(explanation)
-    for part in _large_parts(explanation):
+    large = explanation.sure_parts(SMALL)
+    for part in sorted(large, key=lambda part: -abs(part.more_us.estimate)):
         until = before + part.more_us.estimate * sign
         yield part, round(until, decimals) - round(before, decimals)
         before = until
-
-
-def _large_parts(explanation: Explanation) -> list[CpuPart]:
-    least_us = SMALL * abs(explanation.whole.more_us.estimate)
-    by_size = sorted(explanation.parts, key=lambda part: -abs(part.more_us.estimate))
-    return [part for part in by_size if part.is_sure and abs(part.more_us.estimate) >= least_us]
 
 
 def _more(part: CpuPart, shown_us: float, decimals: int) -> str:

@@ -6,7 +6,7 @@ What isn't webdyno's own is known by the sum over its files.
 import hashlib
 import logging
 import os
-from collections.abc import Iterable, Mapping, Sequence, Set
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cache
 from pathlib import Path
@@ -112,7 +112,11 @@ class Catalogue:
 
         def read(model: type[M], parts: Iterable[Stack | Site], kind: str) -> dict[str, M]:
             file = f"{kind}.toml"
-            again = (part.folder / file for part in parts if _has_one_of(part, renewed))
+            again = (
+                part.folder / file
+                for part in parts
+                if any(role.service.name in renewed for role in part.services.values())
+            )
             paths = [*again, *_files(folders, f"{kind}s/*/{file}")]
             return {path.parent.name: _read(model, path, services) for path in paths}
 
@@ -150,19 +154,11 @@ def _demand_catalogue(folder: Path, place: str) -> None:
 
 @cache
 def _without_users() -> Catalogue:
-    return Catalogue({}, {}, {}, {}).joined_by(_package_folders())
-
-
-def _package_folders() -> list[Path]:
-    """Return the folders of installed packages, then webdyno's own, whose names win."""
+    """Return what installed packages and webdyno itself have, whose names win."""
     added = load_extensions(STACKS, Path)
     for each in added:
         _demand_catalogue(each.value, each.place)
-    return [*(each.value for each in added), BUILT_IN]
-
-
-def _has_one_of(part: Stack | Site, services: Set[str]) -> bool:
-    return any(role.service.name in services for role in part.services.values())
+    return Catalogue({}, {}, {}, {}).joined_by([*(each.value for each in added), BUILT_IN])
 
 
 def _choose(choices: Mapping[str, T], kind: str, name: str) -> T:

@@ -125,9 +125,7 @@ def _singular(word: str) -> str:
 
 
 # Each field of each request is looked for in each response before it, which is parsed once.
-@lru_cache(MOST_PARSED)
-def _json_of(text: str) -> Any:  # noqa: ANN401
-    return parsed_json(text)
+_json_of = lru_cache(MOST_PARSED)(parsed_json)
 
 
 @lru_cache(MOST_PARSED)

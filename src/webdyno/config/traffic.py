@@ -225,15 +225,14 @@ def read_request_file(path: Path) -> list[Entry]:
     as_json = path.suffix in {".jsonl", ".ndjson", ".json"} or all(
         re.match(r"\s*\{(?!\{)", line) for line in lines
     )
-    entries = _from_json(path, text) if as_json else requests_of(path, text)
+    if as_json:
+        objects = json_objects(text, path, '{"path": "/"}')
+        entries = [_of_json(path.absolute(), entry, place) for place, entry in objects]
+    else:
+        entries = requests_of(path, text)
     if not entries:
         raise UserError(f"--traffic {path}: there is no request in it")
     return entries
-
-
-def _from_json(path: Path, text: str) -> list[Entry]:
-    objects = json_objects(text, path, '{"path": "/"}')
-    return [_of_json(path.absolute(), entry, place) for place, entry in objects]
 
 
 def _of_json(path: Path, entry: Entry, place: str) -> Entry:

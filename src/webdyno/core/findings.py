@@ -97,6 +97,13 @@ class Explanation(Model):
     parts: list[CpuPart]
     """They add up to the whole, in each round and so in the mean."""
 
+    def sure_parts(self, least_share: float) -> list[CpuPart]:
+        """Return the parts that surely differ, by at least a share of what the whole does."""
+        least_us = least_share * abs(self.whole.more_us.estimate)
+        return [
+            part for part in self.parts if part.is_sure and abs(part.more_us.estimate) >= least_us
+        ]
+
 
 class Waiting(Model):
     """A variant's mean latency in a closed loop, in parts that add up; microseconds."""

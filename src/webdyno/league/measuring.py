@@ -126,7 +126,8 @@ class Sitting:
         for size in range(len(group.new), fewest - 1, -1):
             new = group.new[:size]
             stacks = [*group.anchors, *new]
-            need_s = self._need_s(lack, stacks)
+            arranged = self.asking.arrange(lack.task, stacks, lack.together)
+            need_s = least_s(arranged.experiment, arranged.catalogue)
             if need_s <= left_s:
                 self._tried |= {(lack.task, stack) for stack in new}
                 return partial(self._measure, lack, stacks, self._time_s(need_s))
@@ -140,10 +141,6 @@ class Sitting:
 
     def _time_s(self, need_s: float) -> float:
         return time_of_run(need_s, self._left_s, self._due - self.measured)
-
-    def _need_s(self, lack: Lack, stacks: Sequence[str]) -> float:
-        arranged = self.asking.arrange(lack.task, stacks, lack.together)
-        return least_s(arranged.experiment, arranged.catalogue)
 
     def _measure(self, lack: Lack, stacks: Sequence[str], time_s: float) -> MeasuredRun:
         name, experiment, catalogue = self.asking.arrange(lack.task, stacks, lack.together, time_s)

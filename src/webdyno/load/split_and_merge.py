@@ -5,7 +5,6 @@ added, so that they are those of one client that had done it all. Rates add up. 
 themselves and can't be added is said of the worst one: each is watched for its own limits.
 """
 
-from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
@@ -27,6 +26,7 @@ from webdyno.load.interface import LoadOrder, Share
 MOST_SAMPLES = 5
 """Failures in words, for people; as many as the engine keeps."""
 
+Number = TypeVar("Number", int, float)
 Part = TypeVar("Part", bound=Foreign)
 Rule = Callable[[Sequence[Any]], Any]
 """Makes one value of those of all clients."""
@@ -189,11 +189,13 @@ def _merge_events(parts: Sequence[EventTimes]) -> EventTimes | None:
     )
 
 
-def _add_by_status(parts: Sequence[dict[str, int]]) -> dict[str, int]:
-    total = Counter[str]()
+def sums_by_name(parts: Iterable[Mapping[str, Number]]) -> dict[str, Number]:
+    """Add figures up by their names."""
+    sums: dict[str, Number] = {}
     for part in parts:
-        total.update(part)
-    return dict(total)
+        for name, number in part.items():
+            sums[name] = sums.get(name, 0) + number
+    return sums
 
 
 def _some_samples(parts: Sequence[list[str]]) -> list[str]:
@@ -201,7 +203,7 @@ def _some_samples(parts: Sequence[list[str]]) -> list[str]:
 
 
 _COUNTS: dict[str, Rule] = {
-    "by_status": _add_by_status,
+    "by_status": sums_by_name,
     "failures": _merge,
     "failure_samples": _some_samples,
     "bytes": _merge,

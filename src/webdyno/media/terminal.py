@@ -81,19 +81,15 @@ class _Trimmed:
 
     def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
         for line in console.render_lines(self._whole, options, pad=False):
-            end = max((n for n, part in enumerate(line, 1) if _is_seen(part)), default=0)
-            *kept, last = line[:end] or [Segment("")]
+            seen = (n for n, part in enumerate(line, 1) if part.text.strip() or _is_reversed(part))
+            *kept, last = line[: max(seen, default=0)] or [Segment("")]
             yield from kept
-            yield (
-                last
-                if last.style and last.style.reverse
-                else last._replace(text=last.text.rstrip())
-            )
+            yield last if _is_reversed(last) else last._replace(text=last.text.rstrip())
             yield Segment.line()
 
 
-def _is_seen(part: Segment) -> bool:
-    return bool(part.text.strip() or (part.style and part.style.reverse))
+def _is_reversed(part: Segment) -> bool:
+    return bool(part.style and part.style.reverse)
 
 
 def _with_facts(blocks: Sequence[doc.Block], facts: Sequence[tuple[str, str]]) -> list[doc.Block]:

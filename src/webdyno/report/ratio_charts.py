@@ -49,7 +49,9 @@ def ratio_figure(table: MetricTable) -> Figure | None:
     if any(comparison.worst_case for comparison in compared):
         reach = " The thin line is the worst-case CI, which counts all interference; the verdict "
         reach += "rests on it."
-    arrow = " An arrowhead: it continues beyond the axis." if _is_cut(compared) else ""
+    rows = [*map(ratio_row, compared)]
+    is_cut = arrowheads(rows, _reach(rows))
+    arrow = " An arrowhead: it continues beyond the axis." if is_cut else ""
     return Figure(
         name="ratios",
         title="",
@@ -57,7 +59,7 @@ def ratio_figure(table: MetricTable) -> Figure | None:
         f"rounds.{arrow}",
         note=f"{band_words(each.delta for each in compared)} A CI inside it means equivalent; "
         f"one clear of 1 shows a difference; any other is inconclusive.{reach}",
-        panels=(ratio_panel("ratios", [*map(ratio_row, compared)], compared[0].b),),
+        panels=(ratio_panel("ratios", rows, compared[0].b),),
         by_variant=False,
     )
 
@@ -104,11 +106,6 @@ def ratio_row(comparison: Comparison) -> dict[str, Any]:
         "even_high": 1 + comparison.delta,
         "rounds": list(zip(comparison.rounds, comparison.by_round, strict=True)),
     }
-
-
-def _is_cut(compared: Iterable[Comparison]) -> bool:
-    rows = [*map(ratio_row, compared)]
-    return bool(arrowheads(rows, _reach(rows)))
 
 
 def band_words(deltas: Iterable[float]) -> str:

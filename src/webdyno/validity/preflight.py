@@ -289,13 +289,10 @@ def _what_to_ignore(response: Response) -> str:
     is_all = not (response.fields_more or response.fields_less)
     if not places or not is_all or len(places) > MOST_PLACES:
         return ""
-    flags = " ".join(f"--ignore '{_path_of(place)}'" for place in places)
+    paths = (f"$.{place}".replace(".*", "[*]") for place in places)
+    flags = " ".join(f"--ignore '{path}'" for path in paths)
     times = ", which are times that set-up made," if response.others_are_times else ""
     return f"; {', '.join(places)} alone differ{times} and {flags} lets them"
-
-
-def _path_of(place: str) -> str:
-    return "$" + "".join("[*]" if step == "*" else f".{step}" for step in place.split("."))
 
 
 def _as_expected(response: Response) -> bool:

@@ -3,6 +3,7 @@
 import re
 from collections.abc import Iterable
 
+from webdyno.core.tables import as_list
 from webdyno.formats.facts import (
     BODY,
     COUNTED,
@@ -216,14 +217,14 @@ def _vegeta_json(parsed: Fields) -> Figures | None:
         "mean_ms": latencies.amount("mean", scale=1e-6),
         "max_ms": latencies.amount("max", scale=1e-6),
         "percentiles_ms": latencies.amounts_at(VEGETA_PERCENTILES, 1e-6),
-        "errors": _uncounted_errors(parsed.get("errors")),
+        # It lists each once, without a count.
+        "errors": {
+            error: 0
+            for error in as_list(parsed.get("errors"))[:MOST_ROWS]
+            if isinstance(error, str)
+        },
         **_vegeta_counts(parsed.counts("status_codes"), parsed.amount("bytes_in", "mean")),
     }
-
-
-def _uncounted_errors(errors: object) -> dict[str, int]:
-    listed = errors if isinstance(errors, list) else []
-    return {error: 0 for error in listed[:MOST_ROWS] if isinstance(error, str)}
 
 
 VEGETA = Tool(

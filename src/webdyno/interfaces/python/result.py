@@ -1,6 +1,6 @@
 """What came of a run, for Python: verdict, ratios with their intervals, tables, charts."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any
 from webdyno.core.base import Interval
 from webdyno.core.errors import OperationError, UserError
 from webdyno.core.files import write_whole
-from webdyno.core.judgement import Comparison, Judgement, ValidityWarning, VariantValue, Verdict
-from webdyno.core.limits import GateAnswer, GateClaim, GateJudgement
+from webdyno.core.judgement import Comparison, Judgement, ValidityWarning, Verdict
+from webdyno.core.limits import GateAnswer, GateJudgement
 from webdyno.core.metrics import CAPACITY
 from webdyno.core.records import SlotRecord
 from webdyno.core.registry import import_part, question_parts
@@ -178,7 +178,17 @@ class Result:
         interference. `low`, `high` and these are for `confidence`, a share.
         """
         return Rows(
-            levels | _ratio_row(comparison)
+            {
+                **levels,
+                "metric": comparison.metric,
+                "variant": comparison.a,
+                "baseline": comparison.b,
+                **_ends_of("ratio", comparison.ratio),
+                "worst_case_low": comparison.worst_case.low if comparison.worst_case else None,
+                "worst_case_high": comparison.worst_case.high if comparison.worst_case else None,
+                "verdict": str(comparison.verdict),
+                "why": comparison.why,
+            }
             for levels, judged in self._at_points()
             for comparison in judged.comparisons
         )
@@ -186,7 +196,14 @@ class Result:
     def values(self) -> Rows:
         """Return a row for each point, metric and variant: its value in `unit`, over all rounds."""
         return Rows(
-            levels | _value_row(value, units)
+            {
+                **levels,
+                "metric": value.metric,
+                "unit": units.get(value.metric, ""),
+                "variant": value.variant,
+                **_ends_of("value", value.interval),
+                "rounds": len(value.by_round),
+            }
             for levels, judged in self._at_points()
             for units in [{metric.name: metric.unit for metric in judged.metrics}]
             for value in judged.variants
@@ -309,7 +326,21 @@ class GateResult:
 
         Shares (`tolerance`, `noise`) are of 1; `baseline` and `head` are in the metric's unit.
         """
-        return Rows(map(_claim_row, self.judgement.claims))
+        return Rows(
+            {
+                "endpoint": claim.endpoint,
+                "metric": claim.metric,
+                "answer": claim.answer,
+                "tolerance": claim.tolerance,
+                **_ends_of("worse", claim.worse),
+                "noise": claim.noise,
+                "baseline": claim.baseline,
+                "head": claim.head,
+                "rounds": claim.rounds,
+                "why": claim.why,
+            }
+            for claim in self.judgement.claims
+        )
 
     def _repr_html_(self) -> str:
         from webdyno.media.page import answer_html
@@ -324,44 +355,6 @@ def result_in(folder: RunFolder) -> Result:
         result: Result = import_part(own)(folder)
         return result
     return (CapacityResult if experiment.capacity else Result)(folder)
-
-
-def _ratio_row(comparison: Comparison) -> Row:
-    return {
-        "metric": comparison.metric,
-        "variant": comparison.a,
-        "baseline": comparison.b,
-        **_ends_of("ratio", comparison.ratio),
-        "worst_case_low": comparison.worst_case.low if comparison.worst_case else None,
-        "worst_case_high": comparison.worst_case.high if comparison.worst_case else None,
-        "verdict": str(comparison.verdict),
-        "why": comparison.why,
-    }
-
-
-def _value_row(value: VariantValue, units: Mapping[str, str]) -> Row:
-    return {
-        "metric": value.metric,
-        "unit": units.get(value.metric, ""),
-        "variant": value.variant,
-        **_ends_of("value", value.interval),
-        "rounds": len(value.by_round),
-    }
-
-
-def _claim_row(claim: GateClaim) -> Row:
-    return {
-        "endpoint": claim.endpoint,
-        "metric": claim.metric,
-        "answer": claim.answer,
-        "tolerance": claim.tolerance,
-        **_ends_of("worse", claim.worse),
-        "noise": claim.noise,
-        "baseline": claim.baseline,
-        "head": claim.head,
-        "rounds": claim.rounds,
-        "why": claim.why,
-    }
 
 
 def _ends_of(name: str, interval: Interval | None) -> Row:

@@ -78,10 +78,11 @@ def _parts(gate: GateJudgement, name: str, job_page: str) -> Iterator[str]:
     title = " ".join(filter(None, ["webdyno", name]))
     yield f"### {SIGNS[gate.answer]} {within(title)}: {_answer(gate)}"
     report = f" · [full report]({job_page})" if job_page else ""
-    yield f"\n{without_markup(_about(gate))}{report}\n"
     shown = [claim for claim in gate.claims if claim.answer != "not worse"]
+    said = f"{gate.head} against {gate.baseline}"
     if gate.answer is GateAnswer.PASS:
-        shown = []
+        shown, said = [], gate.headline
+    yield f"\n{without_markup(said)}{report}\n"
     if shown:
         yield from _table(gate, shown)
     facts = gate_facts(gate)
@@ -114,13 +115,6 @@ def _answer(gate: GateJudgement) -> str:
     if gate.answer is GateAnswer.INCONCLUSIVE:
         return within(f"can't say on this runner: {gate.headline}")
     return within(gate.headline)
-
-
-def _about(gate: GateJudgement) -> str:
-    """Return what was compared; of a gate that passes what changed most."""
-    if gate.answer is not GateAnswer.PASS:
-        return f"{gate.head} against {gate.baseline}"
-    return gate.headline
 
 
 def _table(gate: GateJudgement, claims: Sequence[GateClaim]) -> Iterator[str]:

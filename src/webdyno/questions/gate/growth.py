@@ -136,9 +136,8 @@ def _in_others(slot: SlotRecord, names: frozenset[str]) -> float:
 
 def grown_parts(explanation: Explanation, least_share: float) -> list[CpuPart]:
     """Return the parts that head surely has more of, by a share of the whole, the largest first."""
-    least = least_share * abs(explanation.whole.more_us.estimate)
-    ordered = sorted(explanation.parts, key=lambda part: -part.more_us.estimate)
-    return [part for part in ordered if part.more_us.low > 0 and part.more_us.estimate >= least]
+    more = [part for part in explanation.sure_parts(least_share) if part.more_us.estimate > 0]
+    return sorted(more, key=lambda part: -part.more_us.estimate)
 
 
 def _without_names(sampled: Explanation) -> str:
@@ -222,18 +221,14 @@ def growth_tables(growths: list[CostGrowth]) -> Iterator[doc.Section]:
 
 
 def _table(apart: Explanation) -> doc.Table:
-    least = REPORTING * abs(apart.whole.more_us.estimate)
-    reporting = [
-        part for part in apart.parts if part.is_sure and abs(part.more_us.estimate) >= least
-    ]
+    reporting = apart.sure_parts(REPORTING)
     shown = sorted(reporting, key=lambda part: -part.more_us.estimate)[:MOST_IN_TABLE]
     rows = []
     for part in (*shown, apart.whole):
         each_us, unit = latency_unit(abs(part.more_us.estimate))
         low, high = (significant(end / each_us, 3) for end in (part.more_us.low, part.more_us.high))
-        more = f"{low} to {high} {unit}".replace("-", "−")
         both = (latency(us) if us else MISSING for us in (part.b_us, part.a_us))
-        rows.append([printable(part.what), *both, more])
+        rows.append([printable(part.what), *both, f"{low} to {high} {unit}"])
     return doc.simple_table(
         {"function": "name", "baseline": "value", "head": "value", "more (95% CI)": "range"},
         rows,

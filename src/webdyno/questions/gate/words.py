@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 
-from webdyno.core.format import DASH, count, percent, significant
+from webdyno.core.format import DASH, count, percent, signed_percent, significant
 from webdyno.core.limits import GateAnswer, GateClaim
 from webdyno.core.metrics import METRICS
 
@@ -107,7 +107,7 @@ def change_estimate(claim: GateClaim) -> str:
 
 def as_change(factor: float, claim: GateClaim) -> str:
     """Return a factor in the unit of a claim's change."""
-    return f"{significant(factor, 2)}×" if _is_large(claim) else f"{_signed_percent(factor - 1)}%"
+    return f"{significant(factor, 2)}×" if _is_large(claim) else signed_percent(factor - 1)
 
 
 def change_range(claim: GateClaim) -> str:
@@ -125,7 +125,7 @@ def change_range(claim: GateClaim) -> str:
     low, high = (low, high) if rises else (1 / high, 1 / low)
     if _is_large(claim):
         return f"{significant(low, 2)}{DASH}{significant(high, 2)}×"
-    return f"{_signed_percent(low - 1)} to {_signed_percent(high - 1)}%"
+    return f"{signed_percent(low - 1).rstrip('%')} to {signed_percent(high - 1)}"
 
 
 def _factor(claim: GateClaim) -> float | None:
@@ -147,8 +147,3 @@ def _is_large(claim: GateClaim) -> bool:
     if wide is None or claim.answer == "invalid":
         return False
     return wide.high > FACTORS_ABOVE or wide.low < 1 / FACTORS_ABOVE
-
-
-def _signed_percent(share: float) -> str:
-    digits = 1 if abs(share) < 0.1 else 0
-    return f"{share * 100:+.{digits}f}".replace("-", "−")

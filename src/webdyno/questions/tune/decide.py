@@ -143,7 +143,8 @@ def next_settings(
     known: list[Settings] = [settings.settings for settings in tried]
     best = max(tried, key=lambda settings: settings.gain).settings
     near = _first_new(_near(space, best, wanted * ASKS, seed), known, wanted // 2)
-    likely = _likely(space, tried, wanted * ASKS, seed)
+    study, distributions = _study(space, tried, seed), _distributions(space)
+    likely = (dict(study.ask(distributions).params) for _ in range(wanted * ASKS))
     return near + _first_new(likely, [*known, *near], wanted - len(near))
 
 
@@ -269,14 +270,6 @@ def is_wide(setting: NumberSetting) -> bool:
     """Whether its range is searched in logarithms."""
     low, high = setting.tuned_range
     return low > 0 and high / low >= WIDE
-
-
-def _likely(
-    space: Space, tried: Sequence[TriedSettings], most: int, seed: int
-) -> Iterator[dict[str, SettingValue]]:
-    study, distributions = _study(space, tried, seed), _distributions(space)
-    for _ in range(most):
-        yield dict(study.ask(distributions).params)
 
 
 def _study(space: Space, tried: Sequence[TriedSettings], seed: int) -> "Study":

@@ -127,13 +127,10 @@ def _is_of_others(service: object) -> bool:
     name, _, _ = str(keys.get("image", "")).rpartition("/")[2].partition(":")
     if OF_OTHERS.fullmatch(name):
         return True
-    ports = {_port_inside(port) for port in as_list(keys.get("ports"))}
+    published = (long_form(port, "target").get("target") for port in as_list(keys.get("ports")))
+    # `8080:80/tcp` is port 80 inside.
+    ports = {str(port).partition("/")[0].rpartition(":")[2] for port in published}
     return bool(ports) and ports <= PORTS_OF_OTHERS
-
-
-def _port_inside(port: object) -> str:
-    """Return a container's port, of `8080:80/tcp` or of a table."""
-    return str(long_form(port, "target").get("target")).partition("/")[0].rpartition(":")[2]
 
 
 def _composed(composed: FoundApp, file: Path) -> str | None:

@@ -55,17 +55,12 @@ def filled_by_files(folder: Path, service: str, sources_text: str) -> str | None
         tables = f"{WITHOUT_DATABASE} {name}" if has_own else name
     if tables is None:
         return None
-    quietly = " >/dev/null" if service == "postgresql" else ""
+    reads, quietly = ("-f ", " >/dev/null") if service == "postgresql" else ("<", "")
     commands = [
-        f"{what} | {client}{quietly}" if " " in what else _by_name(service, what)
+        f"{what} | {client}{quietly}" if " " in what else f"{client} {reads}{what}{quietly}"
         for what in filter(None, (tables, rows))
     ]
     return " && ".join(commands)
-
-
-def _by_name(service: str, file: str) -> str:
-    client = CLIENTS[service]
-    return f"{client} -f {file} >/dev/null" if service == "postgresql" else f"{client} <{file}"
 
 
 def _one_file(folder: Path) -> str | None:
