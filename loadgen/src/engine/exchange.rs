@@ -6,6 +6,8 @@
 //! (`tcp_cleanup_rbuf` in the kernel's net/ipv4/tcp.c). While we wait for the rest of an answer
 //! nothing is left there, so that servers get their ACKs as from any other client.
 
+mod scratch;
+
 use std::io;
 
 use rustix::net::RecvFlags;
@@ -22,45 +24,15 @@ use crate::http1::head::{Framing, Malformed};
 use crate::http1::response::{HeadCache, Response};
 use crate::session::capture::MOST_BODY_BYTES;
 
-pub const READ_BYTES: usize = 64 * 1024;
-const DROP_BYTES: usize = 4 * 1024 * 1024;
+use scratch::DROP_BYTES;
+
+pub use scratch::{READ_BYTES, Scratch};
+
 /// From this length on, dropping a body in the kernel costs less than reading it.
 const DROP_FROM_BYTES: u64 = 16 * 1024;
 /// Up to this length (`TCP_MSS_DEFAULT`), the kernel acknowledges an answer that came in several
 /// segments when it is read; longer ones when they arrive.
 const ACKED_WHEN_READ_BYTES: u64 = 536;
-
-/// Buffers one thread shares among its connections.
-#[derive(Debug)]
-pub struct Scratch {
-    read: Vec<u8>,
-    /// Never touched: the kernel drops what would go there. Only its length matters.
-    dropped: Vec<u8>,
-    /// How much of `read` the last read filled.
-    filled: usize,
-}
-
-impl Scratch {
-    pub fn new() -> Self {
-        Scratch { read: vec![0; READ_BYTES], dropped: vec![0; DROP_BYTES], filled: 0 }
-    }
-
-    /// Where to read to.
-    pub fn room(&mut self) -> &mut [u8] {
-        &mut self.read
-    }
-
-    /// So much was read.
-    pub fn fill(&mut self, count: usize) -> &[u8] {
-        self.filled = count;
-        self.last_read()
-    }
-
-    /// What was read last.
-    pub fn last_read(&self) -> &[u8] {
-        &self.read[..self.filled]
-    }
-}
 
 /// What a thread remembers of one request during a slot.
 #[derive(Debug, Default)]

@@ -18,6 +18,7 @@ from webdyno.host.server_process import FoundProcess, ServerProcess
 from webdyno.host.this_machine import Testbed
 from webdyno.host.users import name_of
 from webdyno.host.workspace import Workspace
+from webdyno.servers.elsewhere import LATE_PORT_S, is_among, listeners_of, where_to_listen
 from webdyno.servers.output import (
     WITHIN_S,
     CommandError,
@@ -36,13 +37,10 @@ logger = logging.getLogger(__name__)
 
 SIGNALS_FROM = 128
 """Exit codes above this stand for the signal that ended a process."""
-LATE_PORT_S = 5.0
-"""Some servers open a debugger's or compiler's port first, and theirs within this time."""
 SET_UP_WITHIN_S = 3600.0
 """As long as a build may take: some load a large dump."""
 CONTAINERS = "containers"
 """The file in which a start command lists what a daemon runs for it."""
-ANY = ("0.0.0.0", "[::]")  # noqa: S104 (that is what others listen at)
 IN_THE_BACKGROUND = (
     "went into the background: its start command ended while {left} of its processes ran on, which "
     "were stopped. `start` in {where} has to keep it in front, as nginx's `daemon off;` does"
@@ -287,22 +285,16 @@ class RunningService:
 
     def elsewhere(self) -> str | None:
         """Return where it listens instead of its own address; None where it doesn't."""
-        port, listeners = self.address.port, self._listeners()
-        if not listeners or self._is_among(listeners):
+        if self.process is None:
             return None
-        where, fix = " and ".join(listeners), self._where_to_listen(listeners)
+        listeners = listeners_of(self.process, is_container=self.is_container)
+        if not listeners or is_among(listeners, self.address, is_container=self.is_container):
+            return None
+        where, port = " and ".join(listeners), self.address.port
         if self.is_container:
             return f"listens on {where} and not on port {port}; --env PORT=N says where it is asked"
+        fix = where_to_listen(self.address, listeners, runs_already=self.role.service.runs_already)
         return f"listens on {where} and not on {self.address.text}: {fix}"
-
-    def _listeners(self) -> Sequence[str]:
-        """Return where it listens, in the network where it is asked."""
-        pids, process = self.pids(), self.process
-        if isinstance(process, ContainedProcess):
-            return process.listeners()
-        if self.is_container and isinstance(process, ServerProcess):  # others have other networks
-            pids = [pid for pid in pids if _network(pid) == _network(process.pid)]
-        return addresses(pids)
 
     def listens_as_well(self) -> list[str]:
         """Return the addresses next to its own where it listens, which nobody asks."""
@@ -313,35 +305,11 @@ class RunningService:
 
     def is_elsewhere(self) -> bool:
         """Whether it surely listens at another address: at its port, or at another for long."""
-        listeners = addresses(self.pids())
-        if not listeners or self._is_among(listeners) or self.is_container or self.address.socket:
+        listeners, own = addresses(self.pids()), self.address
+        if not listeners or self.is_container or own.socket or is_among(listeners, own):
             return False
-        same_port = any(listener.endswith(f":{self.address.port}") for listener in listeners)
+        same_port = any(listener.endswith(f":{own.port}") for listener in listeners)
         return same_port or time.monotonic() - self._started_at > LATE_PORT_S
-
-    def _is_among(self, listeners: Sequence[str]) -> bool:
-        """Whether its address is one of those, or in one; of containers only the port is known."""
-        own, port = self.address.text.rpartition(":")[0], self.address.port
-        hosts = [
-            host
-            for host, _, own_port in (listener.rpartition(":") for listener in listeners)
-            if int(own_port) == port
-        ]
-        return bool(hosts) and (self.is_container or not {*ANY, own}.isdisjoint(hosts))
-
-    def _where_to_listen(self, listeners: Sequence[str]) -> str:
-        address = self.address
-        at_port = [listener for listener in listeners if listener.endswith(f":{address.port}")]
-        if self.role.service.runs_already:
-            return f"give url:http://{at_port[0] if at_port else listeners[0]}"
-        if address.socket:
-            return "have it listen at the path $SOCKET"
-        if at_port:
-            return f"have it listen at $HOST, which is {address.host} (often --host $HOST)"
-        return (
-            "have it listen on $PORT (often --port $PORT); if it does so later than after "
-            f"{LATE_PORT_S:g} s, give --ready-within"
-        )
 
     def hold_network(self) -> None:
         """Keep the network of containers until we stop, lest requests leave this machine.
@@ -392,11 +360,3 @@ class RunningService:
         except CommandError as error:
             title = self.role.service.title
             raise OperationError(f"{title} {what_if_it_fails}:\n{error}") from None
-
-
-def _network(pid: int) -> int | None:
-    """The number of a process's network namespace; None once it has ended."""
-    try:
-        return Path(f"/proc/{pid}/ns/net").stat().st_ino
-    except OSError:
-        return None
