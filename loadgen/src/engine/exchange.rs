@@ -13,6 +13,7 @@ use std::io;
 use rustix::net::RecvFlags;
 use sha2::{Digest, Sha256};
 
+use self::scratch::DROP_BYTES;
 use super::plan::Ready;
 use super::reasons::MOST_ANSWER_BYTES;
 use super::socket::Got;
@@ -23,8 +24,6 @@ use crate::expect::CHECKSUM_EVERY;
 use crate::http1::head::{Framing, Malformed};
 use crate::http1::response::{HeadCache, Response};
 use crate::session::capture::MOST_BODY_BYTES;
-
-use scratch::DROP_BYTES;
 
 pub use scratch::{READ_BYTES, Scratch};
 

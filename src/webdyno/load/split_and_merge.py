@@ -198,14 +198,10 @@ def sums_by_name(parts: Iterable[Mapping[str, Number]]) -> dict[str, Number]:
     return sums
 
 
-def _some_samples(parts: Sequence[list[str]]) -> list[str]:
-    return list(dict.fromkeys(chain.from_iterable(parts)))[:MOST_SAMPLES]
-
-
 _COUNTS: dict[str, Rule] = {
     "by_status": sums_by_name,
     "failures": _merge,
-    "failure_samples": _some_samples,
+    "failure_samples": lambda parts: list(dict.fromkeys(chain(*parts)))[:MOST_SAMPLES],
     "bytes": _merge,
     "connections": _merge,
 }

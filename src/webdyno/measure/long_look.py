@@ -15,7 +15,6 @@ from typing import Literal
 from webdyno.comparison import question_of
 from webdyno.core.capacity import Trial, trial_of
 from webdyno.core.experiment import Experiment
-from webdyno.core.load_result import LoadResult
 from webdyno.core.looks import LookEnd, Stall
 from webdyno.core.measure import CapacitySettings
 from webdyno.core.records import LongLookRecord, SlotRecord, StopReason
@@ -254,7 +253,12 @@ def record_of(
         window_s=window_s,
         responses=[window.completed for window in windows],
         failed=[window.failed for window in windows],
-        client_pauses=_client_pauses(load),
+        client_pauses=[
+            # The first window begins where the ramp-up ends, give or take a float's last digit.
+            Stall(at_s=max(pause.at_s - load.ramp_up_s, 0), length_s=pause.length_s, cause="client")
+            for pause in load.counted_windows
+            if pause.stalled
+        ],
         samples=[
             sample.replace(at_s=sample.at_s - ramp_up_s)
             for sample in used.course
@@ -273,12 +277,3 @@ def with_failures(record: LongLookRecord, servers: ServersHost, logs: Path) -> L
     if not died and not any(record.failed):
         return record
     return record.replace(died=died, said=exhaustion_in(logs))
-
-
-def _client_pauses(load: LoadResult) -> list[Stall]:
-    return [
-        # The first window begins where the ramp-up ends, give or take a float's last digit.
-        Stall(at_s=max(window.at_s - load.ramp_up_s, 0), length_s=window.length_s, cause="client")
-        for window in load.counted_windows
-        if window.stalled
-    ]

@@ -34,16 +34,14 @@ def names_in(head: RunHead) -> frozenset[str]:
 
     Records name those by them, even where a secret is the same word, such as `postgres`.
     """
-    return frozenset((*_words(head.model_dump(mode="json")), *_requests_in(head)))
-
-
-def _requests_in(head: RunHead) -> Iterator[str]:
+    names = set(_words(head.model_dump(mode="json")))
     for plan in plan_points(head.experiment):
         for variant in plan.experiment.variants:
             requests = plan.experiment.requests_of(variant)
-            yield from filter(None, (*endpoints_of(requests), *parts_of(requests)))
+            names.update(filter(None, (*endpoints_of(requests), *parts_of(requests))))
             for request in requests:
-                yield from (request.replace(path=path).label for path in request.paths)
+                names.update(request.replace(path=path).label for path in request.paths)
+    return frozenset(names)
 
 
 def _words(value: object) -> Iterator[str]:

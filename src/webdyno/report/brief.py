@@ -60,7 +60,10 @@ def brief(view: RunView) -> doc.Document:
         experiment = view.head.experiment
         blocks = [outcome(view), *_of_points(view), *_notes(view)]
         return doc.Document(experiment.title, scope(experiment), blocks, in_one_line=True)
-    return doc.Document("", "", [_in_short(view), *_of_point(view)])
+    facts = [fact for block in _facts(view) for fact in block.facts if fact[0] != ALONE]
+    facts += [fact for block in _notes(view, facts) for fact in block.facts]
+    listed = [doc.FactList(facts)] if facts else []
+    return doc.Document("", "", [_in_short(view), *_figures(view), *listed])
 
 
 def in_full(view: RunView) -> doc.Document:
@@ -109,14 +112,6 @@ def _of_points(view: RunView) -> Iterator[doc.Block]:
     yield deciding_section(view)
     yield from cost_sections(view.points, view.factors)
     yield doc.FactList([("Failed requests", failed_requests(view.points))])
-
-
-def _of_point(view: RunView) -> Iterator[doc.Block]:
-    yield from _figures(view)
-    facts = [fact for block in _facts(view) for fact in block.facts if fact[0] != ALONE]
-    facts += [fact for block in _notes(view, facts) for fact in block.facts]
-    if facts:
-        yield doc.FactList(facts)
 
 
 def _figures(view: RunView) -> Iterator[doc.Block]:
