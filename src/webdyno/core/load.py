@@ -8,7 +8,7 @@ What is said of each key here is what `docs/reference/experiment-file.md` says.
 from collections.abc import Mapping, Sequence
 from typing import Annotated, Literal
 
-from pydantic import AfterValidator, Field, Strict, model_validator
+from pydantic import Field, Strict, model_validator
 
 from webdyno.core.base import SIZE, Delay, Model, Pause, Quantity, Seconds
 from webdyno.core.paths import WrittenPaths
@@ -16,6 +16,7 @@ from webdyno.core.replay import unpack_replay
 from webdyno.core.request import Headers, WrittenRequest, parts_of
 from webdyno.core.session import Values, places, unknown_place
 from webdyno.core.streams import GoodputLimits
+from webdyno.core.text import readable_by
 
 MOST_CONNECTIONS = 1_000_000
 
@@ -37,11 +38,6 @@ SHARING = frozenset({"h2", "h2c", "h3"})
 
 KeepAlive = Literal["always", "never"] | Requests
 """Whether connections are reused; a number closes each connection after that many requests."""
-
-
-def _replay(text: str) -> str:
-    unpack_replay(text)
-    return text
 
 
 class SlowReaders(Model):
@@ -75,7 +71,7 @@ class Load(Model):
     """Open loop: random, evenly, or at the times of `replay_file`."""
     replay_file: str | None = None
     """What `webdyno traffic --replay` wrote, played at a speed that gives `rate_per_s`."""
-    replay: Annotated[str, AfterValidator(_replay)] | None = None
+    replay: Annotated[str, readable_by(unpack_replay)] | None = None
     """Its content, as a run keeps it."""
     proto_file: str | None = None
     """gRPC: the service's `.proto` file; servers are asked by reflection unless given."""

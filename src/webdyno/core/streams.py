@@ -4,10 +4,11 @@ import re
 from collections.abc import Iterable, Sequence
 from typing import Annotated
 
-from pydantic import AfterValidator, Field
+from pydantic import Field
 
 from webdyno.core.base import TIME
 from webdyno.core.records import SlotRecord
+from webdyno.core.text import readable_by
 
 LIMITS = {"ttft": "first_event_s", "tpot": "per_event_s", "latency": "latency_s"}
 """By the field's word: what the engine's contract calls it. Time to first token, time per output
@@ -35,12 +36,7 @@ def engine_limits(limits: Sequence[str]) -> dict[str, float]:
     return {LIMITS[name]: bound_s for name, bound_s in read}
 
 
-def _all_read(limits: list[str]) -> list[str]:
-    engine_limits(limits)
-    return limits
-
-
-GoodputLimits = Annotated[list[str], Field(max_length=len(LIMITS)), AfterValidator(_all_read)]
+GoodputLimits = Annotated[list[str], Field(max_length=len(LIMITS)), readable_by(engine_limits)]
 
 
 def have_events(slots: Sequence[SlotRecord]) -> bool:

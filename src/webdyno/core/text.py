@@ -1,11 +1,11 @@
 """Texts: names and titles, secrets in them, what others wrote, and how two of them differ."""
 
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from difflib import unified_diff
 from itertools import takewhile
-from typing import Annotated
+from typing import Annotated, Any
 from urllib.parse import SplitResult, urljoin, urlsplit
 
 from pydantic import AfterValidator
@@ -101,6 +101,16 @@ def full_match(pattern: str, fault: str) -> AfterValidator:
         if not re.fullmatch(pattern, text):
             raise ValueError(f"{text!r} {fault}")
         return text
+
+    return AfterValidator(check)
+
+
+def readable_by(read: Callable[[Any], object]) -> AfterValidator:
+    """Return a check that a value can be read, else `read` raises ValueError; it stays as it is."""
+
+    def check(value: object) -> object:
+        read(value)
+        return value
 
     return AfterValidator(check)
 

@@ -187,6 +187,14 @@ def _virtualisation() -> str | None:
     return "virtual machine" if " hypervisor" in flags else None
 
 
+def first_number(file: Path, otherwise: int) -> int:
+    """Return the number that a file of the kernel's begins with; `otherwise` where it has none."""
+    try:
+        return int(file.read_text().split()[0])
+    except (OSError, ValueError, IndexError):
+        return otherwise
+
+
 def _read(path: str) -> str | None:
     try:
         return Path(path).read_text().strip() or None

@@ -16,6 +16,7 @@ from struct import pack, unpack
 from typing import NamedTuple, Self
 
 from webdyno.core.errors import UserError
+from webdyno.host.machine import first_number
 
 SYSTEM_CALLS = {"x86_64": 298, "aarch64": 241, "riscv64": 241, "ppc64le": 319, "s390x": 331}
 """Number of perf_event_open by machine (arch/*/kernel/syscalls/syscall.tbl of Linux)."""
@@ -158,7 +159,7 @@ def _total(read: Iterable[bytes]) -> Counted:
 
 def _fault(error: OSError) -> str:
     if error.errno in {errno.EACCES, errno.EPERM}:
-        level = _paranoid()
+        level = first_number(PARANOID, 0)
         if os.geteuid() != 0 and level > PARANOID_ALLOWS:
             return (
                 f"kernel.perf_event_paranoid is {level}, which leaves them to root; "
@@ -168,10 +169,3 @@ def _fault(error: OSError) -> str:
     if error.errno in {errno.ENOENT, errno.ENODEV, errno.EOPNOTSUPP, errno.ENOSYS}:
         return NO_COUNTERS
     return f"the kernel doesn't count them ({error.strerror})"
-
-
-def _paranoid() -> int:
-    try:
-        return int(PARANOID.read_text())
-    except (OSError, ValueError):
-        return 0

@@ -23,6 +23,7 @@ from webdyno.core.setting import Setting, SettingValue, in_figures
 from webdyno.core.stack import RoleDefinition, Site, Stack
 from webdyno.core.testbed import ADDRESSES_EACH, OWN_NETWORKS
 from webdyno.host.children import must, run_program
+from webdyno.host.machine import first_number
 
 WITHOUT_PASSWORD = {"fastcgi": "run PHP"}
 """What clients of a protocol may do as the servers' user, since it knows no password."""
@@ -40,6 +41,7 @@ LOWEST_PORT = 10_240
 MOST_PORTS = 1000
 """Ports are drawn from at least so many, even where outgoing connections leave fewer."""
 PORT_TRIES = 200
+LOCAL_PORTS = Path("/proc/sys/net/ipv4/ip_local_port_range")
 NewSocket = Callable[[], socket.socket]
 """Makes a TCP socket; on some testbeds in another network namespace than ours."""
 
@@ -246,7 +248,7 @@ def free_port(
     by the load's own connections between now and the server's start. It is drawn at random, so that
     stacks which start at the same time don't meet.
     """
-    highest = max(LOWEST_PORT + MOST_PORTS, _first_local_port()) - 1
+    highest = max(LOWEST_PORT + MOST_PORTS, first_number(LOCAL_PORTS, 32_768)) - 1
     for _ in range(PORT_TRIES):
         port = random.SystemRandom().randint(LOWEST_PORT, highest)
         if port not in taken and _can_listen(port, new_socket, host) is None:
@@ -325,10 +327,3 @@ def _holder(port: int) -> str:
                 break
             return f" by {name} (process {connection.pid})"
     return ""
-
-
-def _first_local_port() -> int:
-    try:
-        return int(Path("/proc/sys/net/ipv4/ip_local_port_range").read_text().split()[0])
-    except (OSError, ValueError):
-        return 32_768
