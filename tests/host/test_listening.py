@@ -14,6 +14,13 @@ LISTENS = (
     "print(s.getsockname()[1], flush=True); sys.stdin.read()"
 )
 
+JOINS = (
+    "import socket, sys; s = socket.socket(type=socket.SOCK_DGRAM); "
+    "s.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1); "
+    "s.bind(('127.0.0.1', int(sys.argv[1]))); "
+    "len(sys.argv) > 2 and s.connect(('127.0.0.1', 9)); print(flush=True); sys.stdin.read()"
+)
+
 
 def test_an_ipv4_address_of_a_socket_for_both_kinds_is_one() -> None:
     """Java's sockets are of that kind: what binds 127.0.0.1 isn't open to others."""
@@ -67,3 +74,30 @@ def test_a_port_at_which_somebody_else_answers_is_not_ours(host: str) -> None:
             )
             other.communicate()
     assert alone == ([] if host == "::1" else ours)
+
+
+@pytest.mark.parametrize("more", [[], ["connected"]])
+def test_a_port_that_others_share_by_udp_is_not_ours(more: list[str]) -> None:
+    """Linux lets anybody join a socket that has SO_REUSEADDR, as those of nginx and HAProxy do."""
+    ours = [os.getpid()]
+    with (
+        socket.create_server(("127.0.0.1", 0)) as by_tcp,
+        socket.socket(type=socket.SOCK_DGRAM) as by_udp,
+    ):
+        port = by_tcp.getsockname()[1]
+        place = Listens(port, None, "127.0.0.1", is_udp=True)
+        assert holders(ours, place, os.getpid()) == []
+        by_udp.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        by_udp.bind(("127.0.0.1", port))
+        assert holders(ours, place, os.getpid()) == ours
+        with subprocess.Popen(
+            [sys.executable, "-c", JOINS, str(port), *more],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+        ) as other:
+            assert other.stdout is not None
+            assert other.stdout.readline() == b"\n"
+            assert holders(ours, place, os.getpid()) == []
+            assert holders(ours, place._replace(is_udp=False), os.getpid()) == ours
+            other.communicate()
+        assert holders(ours, place, os.getpid()) == ours

@@ -113,7 +113,7 @@ def test_a_server_that_resets_what_it_is_asked_over_http_2_is_up() -> None:
 def test_a_server_of_grpc_that_is_asked_in_http_1_is_known() -> None:
     with serving(resetting(INTERNAL_ERROR)) as port:
         address = Address("127.0.0.1", port, None, 0)
-        assert spoken_instead(address, FirstRequest("/", lambda *_: True)) == "h2c"
+        assert spoken_instead(address, FirstRequest("/", lambda *_: True), lambda _: True) == "h2c"
 
 
 def test_a_server_that_only_closes_is_waited_for_where_it_may_take_long() -> None:

@@ -58,16 +58,17 @@ class ContainedProcess:
         """A process in the network of the container that is asked; None before that is up."""
         return self.roots()[-1] if self.roots() else None
 
-    def listeners(self) -> Sequence[str]:
-        """Return the TCP addresses at which that container is listened at, by whomever in it."""
+    def listeners(self, *, is_udp: bool = False) -> Sequence[str]:
+        """Return the addresses at which that container is listened at, by whomever in it."""
         if self.network_pid is None:
             return []
-        addresses = listening_at(self.network_pid)
+        addresses = listening_at(self.network_pid, is_udp=is_udp)
         return [address for address in addresses if not address.startswith(RESOLVER)]
 
     def listens(self, place: Listens) -> bool:
         """Whether anybody listens on the port there: nobody else can."""
-        return any(address.endswith(f":{place.port}") for address in self.listeners())
+        listeners = self.listeners(is_udp=place.is_udp)
+        return any(address.endswith(f":{place.port}") for address in listeners)
 
     def poll(self) -> int | None:
         return self._command.poll()

@@ -28,6 +28,8 @@ class Listens(NamedTuple):
     """The address at which it is asked; None where that is anyone's in a network of its own."""
     uid: int = 0
     """The user as whom it runs."""
+    is_udp: bool = False
+    """Whether it is asked by UDP, as over HTTP/3."""
 
 
 def holders(pids: Collection[int], place: Listens, near: int) -> list[int] | None:
@@ -41,7 +43,7 @@ def holders(pids: Collection[int], place: Listens, near: int) -> list[int] | Non
         if place.path:
             listening, users = set(_unix(near, place.path)), {place.uid}
         else:
-            sockets = dict(_tcp(near, place))
+            sockets = dict(_asked(near, place))
             listening, users = set(sockets), set(sockets.values())
     except OSError:
         return None
@@ -56,7 +58,7 @@ def holders(pids: Collection[int], place: Listens, near: int) -> list[int] | Non
 
 def who_listens(port: int) -> list[int]:
     """Return the processes of this machine that listen on a port: those that we may look into."""
-    listening = {inode for inode, _ in _tcp("self", Listens(port, None, None))}
+    listening = {inode for inode, _ in _asked("self", Listens(port, None, None))}
     pids = []
     for pid in psutil.pids() if listening else []:
         with suppress(PermissionError):
@@ -75,10 +77,10 @@ def addresses(pids: Collection[int]) -> list[str]:
     return sorted(texts)
 
 
-def listening_at(pid: int) -> list[str]:
-    """Return the TCP addresses that are listened at in the network of a process."""
+def listening_at(pid: int, *, is_udp: bool = False) -> list[str]:
+    """Return the addresses that are listened at in the network of a process: by TCP, or by UDP."""
     try:
-        return sorted({_written(local) for local, _, _ in _listening(pid)})
+        return sorted({_written(local) for local, _, _ in _listening(pid, is_udp=is_udp)})
     except OSError:
         return []
 
@@ -101,10 +103,10 @@ def _host(local: str) -> IPv4Address | IPv6Address:
     return ip_address(swapped.removeprefix(MAPPED))
 
 
-def _tcp(near: int | str, place: Listens) -> Iterator[tuple[str, int]]:
-    """Yield inode and user of each socket that gets connections to a place."""
+def _asked(near: int | str, place: Listens) -> Iterator[tuple[str, int]]:
+    """Yield inode and user of each socket that gets connections, or datagrams, to a place."""
     wanted = f":{place.port:04X}"
-    for local, inode, uid in _listening(near, wanted):
+    for local, inode, uid in _listening(near, wanted, is_udp=place.is_udp):
         is_asked = (
             place.host is None
             or _host(local).is_unspecified
@@ -114,17 +116,20 @@ def _tcp(near: int | str, place: Listens) -> Iterator[tuple[str, int]]:
             yield inode, uid
 
 
-def _listening(near: int | str, text: str = "") -> Iterator[tuple[str, str, int]]:
+def _listening(
+    near: int | str, text: str = "", *, is_udp: bool = False
+) -> Iterator[tuple[str, str, int]]:
     """Yield address, inode and user of sockets that listen in a namespace, with a text in the line.
 
-    There may be very many lines of connections that just wait for their time to be over.
+    There may be very many lines of connections that just wait for their time to be over. By UDP
+    each socket counts: one that is connected to a client gets what that one sends.
     """
-    for name in ("tcp", "tcp6"):
+    for name in ("udp", "udp6") if is_udp else ("tcp", "tcp6"):
         with suppress(FileNotFoundError):  # a kernel without IPv6
             for line in Path(f"/proc/{near}/net/{name}").read_text().splitlines()[1:]:
                 if text in line:
                     _, local, _, state, *rest = line.split()
-                    if state == LISTENING_TCP:
+                    if is_udp or state == LISTENING_TCP:
                         yield local, rest[5], int(rest[3])
 
 

@@ -55,7 +55,7 @@ class Address:
     uid: int
     """The user who has to be behind that socket."""
     protocol: HttpProtocol = "http"
-    """What an HTTP server speaks there: http, https, h2 or h2c."""
+    """What an HTTP server speaks there: http, https, h2, h2c or h3."""
     asked_host: str = ""
     """The host that clients ask for; empty where that is the address."""
 
@@ -248,10 +248,18 @@ def _next_response(
 
 
 def spoken_instead(
-    address: Address, request: FirstRequest, client_entry: Sequence[str] = ()
+    address: Address,
+    request: FirstRequest,
+    is_own: Callable[[HttpProtocol], bool],
+    client_entry: Sequence[str] = (),
 ) -> str | None:
-    """Return what an HTTP server speaks, if that isn't what it was to speak; None if nothing."""
-    others = [protocol for protocol in PROTOCOLS if protocol != address.protocol]
+    """Return what an HTTP server speaks, if that isn't what it was to speak; None if nothing.
+
+    `is_own`: whether our server is what is asked by a protocol: HTTP/3's port isn't TCP's.
+    """
+    others = [other for other in PROTOCOLS if other != address.protocol and is_own(other)]
+    if not others:
+        return None
     anyone = replace(request, headers={}, checks_certificate=False, is_call=False)
 
     def ask(protocol: HttpProtocol) -> FirstResponse | None:

@@ -306,8 +306,7 @@ class RunningStack:
         if (
             own
             and unsure
-            and front.listens()
-            and (spoken := spoken_instead(front.address, request, client_entry))
+            and (spoken := spoken_instead(front.address, request, front.listens, client_entry))
         ):
             raise front.death(
                 f"speaks {spoken} on its port, and not {front.address.protocol} as load.protocol "

@@ -11,6 +11,7 @@ from pathlib import Path
 from webdyno.core.errors import OperationError, UserError
 from webdyno.core.files import write_whole
 from webdyno.core.format import duration, indent
+from webdyno.core.load import HttpProtocol
 from webdyno.core.service import READY_WITHIN_S
 from webdyno.host.contained import ContainedProcess
 from webdyno.host.listening import Listens, addresses
@@ -229,11 +230,12 @@ class RunningService:
             else:
                 return
 
-    def listens(self) -> bool:
-        """Whether what accepts connections at its address is one of its own processes."""
+    def listens(self, protocol: HttpProtocol | None = None) -> bool:
+        """Whether what is asked at its address, as by a protocol, is one of its own processes."""
         asked = self.address
         host = None if self.is_container else asked.host
-        place = Listens(asked.port, asked.socket, host, asked.uid)
+        is_udp = (protocol or asked.protocol) == "h3"
+        place = Listens(asked.port, asked.socket, host, asked.uid, is_udp)
         return self.process is not None and self.process.listens(place)
 
     def check_alive(self, why: str = "") -> None:
