@@ -15,8 +15,17 @@ from webdyno.core.files import MIB, open_given
 
 Table = dict[str, Any]
 MOST_BYTES = 200_000
-MANY_PARTS = re.compile(r"(?:[\w\"'-]{1,200}\s{0,9}\.\s{0,9}){50}")
-"""Of a key. Python takes a time for it that grows with the square of its parts."""
+MOST_DEPTH = 100
+"""Tables and lists within each other: whoever walks through them may do so by calling itself."""
+MOST_PARTS = 50
+"""Of a key of TOML. Python takes a time for it that grows with the square of its parts."""
+_NO_KEY = re.compile(
+    r'"""(?:[^"\\]|\\.|"(?!""))*(?:"{3,5}|\Z)|\'\'\'(?:[^\']|\'(?!\'\'))*(?:\'{3,5}|\Z)'
+    r'|"(?:[^"\\\n]|\\.)*"?|\'[^\'\n]*\'?|#[^\n]*',
+    re.DOTALL,
+)
+"""Strings and comments of TOML, also those without an end, so that each is looked at once."""
+_AROUND_KEYS = re.compile(r"[=,{}\[\]\n]")
 
 
 @dataclass
@@ -71,20 +80,40 @@ def read_toml(path: Path) -> Table | None:
 
 def toml_data(text: str) -> Table:
     """Return a text's data; raise TOMLDecodeError where it isn't TOML, or is nested too deeply."""
-    if MANY_PARTS.search(text):
-        raise tomllib.TOMLDecodeError("a key of more than 50 parts")
+    if any(word.count(".") >= MOST_PARTS for word in _AROUND_KEYS.split(_NO_KEY.sub("", text))):
+        raise tomllib.TOMLDecodeError(f"a key of more than {MOST_PARTS} parts")
     try:
-        return tomllib.loads(text)
+        data = tomllib.loads(text)
+    except tomllib.TOMLDecodeError:
+        raise
+    except ValueError as error:  # an integer of thousands of digits
+        raise tomllib.TOMLDecodeError(str(error)) from None
     except RecursionError:
-        raise tomllib.TOMLDecodeError("nested too deeply") from None
+        data = None
+    if data is None or _is_deep(data):
+        raise tomllib.TOMLDecodeError("nested too deeply")
+    return data
 
 
 def json_table(text: str) -> Table:
     """Return the object that a text of JSON is; an empty one for anything else."""
     try:
-        return as_table(json.loads(text))
+        data = as_table(json.loads(text))
     except (ValueError, RecursionError):
         return {}
+    return {} if _is_deep(data) else data
+
+
+def _is_deep(data: Table) -> bool:
+    level: list[Any] = [data]
+    for _ in range(MOST_DEPTH):
+        level = [
+            inner
+            for outer in level
+            for inner in (outer.values() if is_table(outer) else outer)
+            if isinstance(inner, dict | list)
+        ]
+    return bool(level)
 
 
 def is_table(value: object) -> TypeGuard[Table]:
