@@ -1,11 +1,14 @@
 """What others wrote is read up to a limit in all."""
 
+import re
+import signal
 import tomllib
 from pathlib import Path
 
 import pytest
 
 from webdyno.core import tables
+from webdyno.core.errors import UserError
 from webdyno.core.tables import (
     MOST_DEPTH,
     MOST_PARTS,
@@ -30,6 +33,12 @@ def test_no_more_is_read_than_the_limit(
         assert [read_text(file) for _ in range(4)] == ["four", "four", None, None]
         assert limited.is_reached
     assert read_text(file) == "four"
+
+
+def test_no_pattern_takes_longer_than_the_limit() -> None:
+    with pytest.raises(UserError, match="by hand"), limited_reading(cpu_s=0.1):
+        re.search("(a|a)*b", "a" * 100)
+    assert signal.getitimer(signal.ITIMER_PROF)[0] == 0.0
 
 
 @pytest.mark.parametrize("part", ["a", '"!"', '"."', "'\"'", r'"\""', "a" + " " * 20, "a" * 300])

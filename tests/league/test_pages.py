@@ -11,6 +11,8 @@ import pytest
 from builders import machine
 from league.leagues import FIRST, RATES, ROUNDS, SECOND, run_of, store, stored_league
 from webdyno.config import Catalogue
+from webdyno.core.errors import OperationError
+from webdyno.interfaces.cli.league import _pages_of
 from webdyno.league.pages import Pages
 from webdyno.league.records import LeagueFolder
 from webdyno.league.tables import results_of
@@ -27,6 +29,17 @@ def pages_of(folder: Path) -> dict[str, str]:
 @pytest.fixture(scope="module")
 def pages(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
     return pages_of(stored_league(tmp_path_factory.mktemp("league")))
+
+
+def test_pages_of_a_league_replace_nothing_elsewhere(tmp_path: Path) -> None:
+    """As in one that was copied from somebody."""
+    league = LeagueFolder(stored_league(tmp_path / "league"))
+    (own := tmp_path / "www").mkdir()
+    (own / "index.html").write_text("mine")
+    (league.path / "pages").symlink_to("../www")
+    with pytest.raises(OperationError, match=r"pages in .* is a link"):
+        _pages_of(league, league.path / "pages", Catalogue.load())
+    assert [file.read_text() for file in own.iterdir()] == ["mine"]
 
 
 def test_there_is_a_page_for_each_task_and_each_stack(pages: dict[str, str]) -> None:

@@ -16,6 +16,7 @@ from webdyno.systems import layouts
 from webdyno.systems.conf import nginx_read
 from webdyno.systems.containers.compose_file import read_compose, variables_of
 from webdyno.systems.layouts import (
+    cmake,
     databases,
     dockerfile,
     jvm,
@@ -116,6 +117,16 @@ def test_workspaces_whose_members_lie_anywhere(tmp_path: Path) -> None:
 def test_packages_of_no_database(text: str) -> None:
     for driver in databases.DRIVERS.values():
         assert not driver.search(text * MANY)
+
+
+@pytest.mark.parametrize("begins", ["#[derive(Deserialize)]", "#[arg(env)]"])
+def test_attributes_without_an_end(begins: str) -> None:
+    for text in ("#[a]" * 60, "#[a] " * 60, "#[a]\n" * 60):
+        assert not list(settings._of_rust(f"envy::from_env {begins}{text}!"))
+
+
+def test_a_call_of_blanks() -> None:
+    assert not cmake.CALL.search("set(" + " " * MANY)
 
 
 def test_a_procfile_of_blanks() -> None:

@@ -2,12 +2,14 @@
 
 import json
 import re
+import signal
 import tomllib
 from collections.abc import Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass
 from pathlib import Path
+from types import FrameType
 from typing import Any, TypeGuard
 
 from webdyno.core.errors import UserError
@@ -44,13 +46,24 @@ _LIMIT: ContextVar[ReadingLimit | None] = ContextVar("limit", default=None)
 
 
 @contextmanager
-def limited_reading() -> Iterator[ReadingLimit]:
-    """Read texts up to a limit in all: of more files than one can look at in a minute or two."""
+def limited_reading(cpu_s: float = 120.0) -> Iterator[ReadingLimit]:
+    """Read texts up to a limit in all: of more files than one can look at in a minute or two.
+
+    Raise UserError after so much CPU time: there are texts on which a pattern never ends.
+    """
     before = _LIMIT.set(limit := ReadingLimit())
+    handler = signal.signal(signal.SIGPROF, _refuse)
+    signal.setitimer(signal.ITIMER_PROF, cpu_s, 1.0)  # once more where the first one is suppressed
     try:
         yield limit
     finally:
+        signal.setitimer(signal.ITIMER_PROF, 0.0)
+        signal.signal(signal.SIGPROF, handler)
         _LIMIT.reset(before)
+
+
+def _refuse(_: int, __: FrameType | None) -> None:
+    raise UserError("the files there take too long to look at: write webdyno.toml by hand")
 
 
 def read_text(path: Path) -> str | None:

@@ -59,9 +59,11 @@ class Pages:
             "runs": sum(standing.runs for standing in results.standings),
         }
 
-    def write(self, folder: Path) -> list[Path]:
-        """Write all pages and data into a folder; return what was written, the first page first."""
-        folder.mkdir(parents=True, exist_ok=True)
+    def write(self, folder: Path, below: Path | None = None) -> list[Path]:
+        """Write all pages and data into a folder; return what was written, the first page first.
+
+        `below`: a folder around it that others may have put links into.
+        """
         written = {
             "index.html": self._drawn("index.html", "index.html", **self._overview()),
             "about.html": self._drawn(
@@ -77,7 +79,7 @@ class Pages:
             file = _file_of(stack.name)
             written[file] = self._drawn("stack.html", file, stack=self._stack(stack))
         for name, content in written.items():
-            write_whole(folder / name, content)
+            write_whole(folder / name, content, below=below or folder)
         return [folder / name for name in written]
 
     def _drawn(self, template: str, file: str, **more: object) -> str:

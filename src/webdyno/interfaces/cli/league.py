@@ -220,7 +220,8 @@ def _pages_of(league: "LeagueFolder", site: Path, known: "Catalogue") -> list[Pa
     results = results_of(league, known)
     for why in league.passed_over.values():
         notify(f"passed over: {why}")
-    return Pages(results, known).write(site) if results.standings else []
+    below = league.path if site.is_relative_to(league.path) else site
+    return Pages(results, known).write(site, below) if results.standings else []
 
 
 def _show_check(entry: Path, remarks: "Sequence[str]") -> Exit:

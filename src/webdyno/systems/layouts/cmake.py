@@ -14,7 +14,7 @@ ENDINGS = {".c", ".cpp", ".cc", ".cxx"}
 COMMENT = re.compile(r"#[^\n]*")
 CALL = re.compile(
     r"\b(?P<name>project|add_executable|add_subdirectory|set_target_properties|set)"
-    r"\s*\(\s*(?P<words>[^()]*)\)",
+    r"\s*\((?P<words>[^()]*)\)",
     re.IGNORECASE,
 )
 SERVES = re.compile(

@@ -227,14 +227,16 @@ def _keys_of_viper(text: str) -> Iterator[str]:
                 yield re.sub(r"[.-]", "_", prefix + match["key"]).upper()
 
 
+ATTRIBUTES = r"(?:#\[(?:[^\n\]]|\](?!\s))*\]\s+)*"
+"""Each ends at the first bracket that a blank follows: so a text has no second meaning."""
 CLAP = re.compile(
     r"#\[(?:arg|clap)\((?P<says>(?:[^()\]]|\([^()]*\))*\benv\b(?:[^()\]]|\([^()]*\))*)\)\]"
-    r"(?:\s*#\[[^\n]*\])*\s*(?:pub(?:\([^)]*\))? )?(?P<name>\w+)\s*:"
+    rf"\s*{ATTRIBUTES}(?:pub(?:\([^)]*\))? )?(?P<name>\w+)\s*:"
 )
 CLAP_ENV = re.compile(r"""\benv\s*=\s*"(\w+)\"""")
 ENVY = re.compile(r"""envy::(?:prefixed\(\s*"(?P<prefix>\w*)"\s*\)|from_env)""")
 RUST_STRUCT = re.compile(
-    r"Deserialize[^\n]*\)\]\s*(?:#\[[^\n]*\]\s*)*(?:pub )?struct (?P<name>\w+)\s*"
+    rf"Deserialize[^\n]*\)\]\s*{ATTRIBUTES}(?:pub )?struct (?P<name>\w+)\s*"
     r"\{(?P<body>[^}]*)\}"
 )
 RUST_FIELD = re.compile(
