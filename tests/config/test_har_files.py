@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from webdyno.config.requests import weighted_entries
 from webdyno.config.traffic import read_har, read_workload_file
 from webdyno.core.errors import UserError
 from webdyno.core.request import WrittenRequest
@@ -31,6 +32,14 @@ PAGE = {
         {"name": "Accept", "value": "*/*"},
     ],
 }
+
+
+def test_each_of_very_many_requests_is_compared_with_few() -> None:
+    """Else this takes an hour."""
+    entries = [{"path": f"/{number}", "headers": {}} for number in range(200_000)]
+    assert weighted_entries(entries) == entries
+    (weighted, *_) = weighted_entries([*entries, {"headers": {}, "path": "/0"}])
+    assert weighted["weight"] == 2.0
 
 
 def test_a_har_file_gives_the_page_s_own_requests_with_how_often_they_came(tmp_path: Path) -> None:

@@ -172,6 +172,13 @@ def test_a_refused_order_is_reported() -> None:
         loadgen.slot(order("http://127.0.0.1:99999/"))
 
 
+def test_an_answer_that_is_nested_too_deeply_is_reported(url: str) -> None:
+    with Loadgen([CPU]) as loadgen:
+        loadgen._unread += b"[" * 100_000 + b"\n"
+        with pytest.raises(GeneratorError, match="agreed form"):
+            loadgen.slot(order(url))
+
+
 def test_the_beginning_of_a_secret_at_the_end_of_what_the_engine_quotes_is_hidden() -> None:
     keep_secret(["Grüße-sk_live_4f9a7c2e81b35d60"])
     failure = r"it answered 403, beginning with: Gr\xc3\xbc\xc3\x9fe-sk_live_4f9a"

@@ -68,6 +68,16 @@ def test_no_part_of_a_secret_is_left_where_a_log_is_cut(tmp_path: Path) -> None:
         assert "limiting requests" in said
 
 
+def test_of_a_log_that_ends_in_one_long_line_its_end_is_not_shown(tmp_path: Path) -> None:
+    """It may begin within a secret."""
+    keep_secret([phrase := "correct-horse-battery-staple"])
+    (log := tmp_path / "web.log").write_text(
+        f"started\n{'a' * READ_BYTES}{phrase}{'b' * (READ_BYTES - len(phrase) + 3)}"
+    )
+    assert "started" in (shown := shown_lines(log))
+    assert "staple" not in hidden("\n".join(shown))
+
+
 def test_a_link_in_the_place_of_a_log_is_not_followed(tmp_path: Path) -> None:
     """What is shown is put on record, where root goes on with a run of somebody else."""
     (tmp_path / "secret").write_text("limiting connections: a secret\n")

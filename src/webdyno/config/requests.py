@@ -10,6 +10,7 @@ import hashlib
 import io
 import json
 import re
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import lru_cache, partial
 from pathlib import Path
@@ -97,17 +98,14 @@ def _body_key(body: bytes) -> Entry:
 
 def weighted_entries(entries: Iterable[Entry]) -> list[Entry]:
     """Return each entry once, its weight being how often it came."""
-    distinct: list[Entry] = []
-    weights: list[float] = []
+    distinct: dict[str, Entry] = {}
+    weights = Counter[str]()
     for entry in entries:
-        if entry in distinct:
-            weights[distinct.index(entry)] += 1
-        else:
-            distinct.append(entry)
-            weights.append(1.0)
-    if len(set(weights)) <= 1:
-        return distinct
-    return [{**entry, "weight": weight} for entry, weight in zip(distinct, weights, strict=True)]
+        distinct.setdefault(key := json.dumps(entry, sort_keys=True), entry)
+        weights[key] += 1
+    if len(set(weights.values())) <= 1:
+        return list(distinct.values())
+    return [{**entry, "weight": float(weights[key])} for key, entry in distinct.items()]
 
 
 def read_requests(path: Path, flag: str) -> str:

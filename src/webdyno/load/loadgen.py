@@ -150,7 +150,7 @@ class Loadgen:
                 begin = len(self._unread)
                 self._receive(patience_s)
             answer: dict[str, Any] = json.loads(self._read(end + 1, patience_s))
-        except json.JSONDecodeError as error:
+        except (json.JSONDecodeError, RecursionError) as error:
             raise GeneratorError(
                 f"the load engine's answer to slot {order.id} is not of the agreed form: {error}"
             ) from error

@@ -289,7 +289,7 @@ def _whole_lines_from(file: FileIO, place: int) -> bytes:
     """Read on from a place, without a line that begins before: half a secret isn't known as one."""
     file.seek(max(0, place - 1))
     read = file.read(READ_BYTES + 1)
-    return read if place <= 0 else read[read.find(b"\n") + 1 :]
+    return read if place <= 0 else read.partition(b"\n")[2]
 
 
 def without_repetitions(lines: Sequence[str]) -> list[str]:
