@@ -145,6 +145,34 @@ def test_variables_of_nginx_are_followed(tmp_path: Path, target: str) -> None:
     assert places("nginx", tmp_path, text) == {"198.51.100.1": [2]}
 
 
+@pytest.mark.parametrize(
+    ("target", "host"),
+    [
+        *((f"http://{name}", name) for name in ("$args", "$uri", "$request_uri", "$document_uri")),
+        *((f"http://localhost{name}", f"localhost{name}") for name in ("$args", "$uri")),
+        ("$uri", "$uri"),
+    ],
+)
+def test_a_variable_that_may_begin_or_end_a_host_is_one(
+    tmp_path: Path, target: str, host: str
+) -> None:
+    """`set` changes $args, and `rewrite` changes $uri."""
+    text = f"server {{ listen 80; rewrite ^ x; location / {{ proxy_pass {target}; }} }}"
+    assert places("nginx", tmp_path, text) == {host: [1]}
+
+
+def test_what_a_configuration_makes_of_its_arguments_is_a_host(tmp_path: Path) -> None:
+    text = "server { set $args 198.51.100.1;\nlocation / { proxy_pass http://$args; } }"
+    assert places("nginx", tmp_path, text) == {"198.51.100.1": [2]}
+
+
+@pytest.mark.parametrize("rest", ["$request_uri", "$is_args$args", "/$args", "/$uri", "/x?$args"])
+def test_what_comes_after_a_host_is_none(tmp_path: Path, rest: str) -> None:
+    text = f"server {{ listen 80; location / {{ proxy_pass http://127.0.0.1:80{rest}; }} }}"
+    assert places("nginx", tmp_path, text) == {}
+    assert places("nginx", tmp_path, text.replace(":80", "")) == {}
+
+
 def test_variables_that_name_each_other_in_a_circle_come_to_an_end(tmp_path: Path) -> None:
     text = "server { listen 80; set $a $b$b; set $b $a$a; location / { proxy_pass http://$a; } }"
     (host,) = places("nginx", tmp_path, text)
@@ -168,7 +196,16 @@ def test_variables_that_name_each_other_in_a_circle_come_to_an_end(tmp_path: Pat
         ("RewriteRule ^/(.*)$ unix:/run/x|http://h/$1 [P]", []),
         ('AddHandler "proxy:fcgi://a:9000" .php', ["a"]),
         ("ForceType proxy:http://a:80/", ["a"]),
+        ('SetHandler "%{env:x}"', ["%{env:x}"]),
+        ('SetHandler "%{unbase64:cHJveHk6}"', ["%{unbase64:cHJveHk6}"]),
+        ("SetHandler pro$x", ["pro$x"]),
+        ("ForceType ${x}", ["${x}"]),
+        ('SetHandler "proxy:unix:/run/$x.sock|fcgi://h"', []),
+        ("RewriteRule ^ - [L,H=%{ENV:x}]", ["%{ENV:x}"]),
+        ("RewriteRule ^ %{REQUEST_URI} [E=HTTP_X:%{HTTP:x},L]", []),
+        ("RewriteRule ^(.*)$ /$1 [L]", []),
         ("Use served proxy:http://a:80/", ["a"]),
+        ("Use served $x", []),
         ("Define handler proxy:http://a:80/", ["a"]),
         ("CacheSocache memcache:a:11211,b", ["a", "b"]),
         ('AuthLDAPURL "ldap://a:389 b/ou=x?uid"', ["a", "b"]),

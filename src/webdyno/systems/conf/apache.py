@@ -74,7 +74,8 @@ TARGETS = {"proxypass", "proxypassmatch", "balancermember", "proxyremote", "prox
 """Directives with URLs that are asked."""
 REMOTES = {"proxyremote", "proxyremotematch"}
 """Those that name whom they are asked through, last."""
-HANDLERS = {*("sethandler", "addhandler", "rewriterule", "forcetype", "addtype", "use", "define")}
+MACROS = {"use", "define"}
+HANDLERS = {*("sethandler", "addhandler", "rewriterule", "forcetype", "addtype"), *MACROS}
 """Directives that may name one after `proxy:`; a type is a handler where there is no other."""
 ASKED = {"authldapurl", "authnzfcgidefineprovider"}
 """Directives with a URL of whom requests are asked about."""
@@ -93,6 +94,11 @@ _URL = re.compile(r"([a-z][a-z0-9+.-]*)://([^/\s]*)", re.IGNORECASE)
 _URLS = re.compile(r"://([^/\"]*)")
 _BY_SOCKET = re.compile(r"unix:", re.IGNORECASE)
 _BY_HANDLER = re.compile(r"\bproxy:([^\s\",\]]+)", re.IGNORECASE)
+_TOLD_LATER = re.compile(r"(?!proxy:)\S*?(?:%\{|\$)", re.IGNORECASE)
+"""A handler that only a request or a macro's use says: it may be `proxy:`."""
+_HANDLER_FLAG = re.compile(
+    r"[\[,]\s*(?:H|handler|T|type)\s*=\s*([^,\]]*[%$][^,\]]*)", re.IGNORECASE
+)
 _CACHE = re.compile(r"(?:memcache|redis):([^\s\"]+)", re.IGNORECASE)
 _PROXY_FLAG = re.compile(r"[\[,]\s*(?:P|proxy)\s*[,\]]", re.IGNORECASE)
 _OPTION = re.compile(r"[A-Za-z]\w*=")
@@ -343,6 +349,9 @@ def _hosts(name: str, words: str) -> Iterator[str]:
             yield from _of_target(_plain(words)[1:2])
         for target in _BY_HANDLER.findall(words):
             yield from _of_target([target])
+        handlers = _HANDLER_FLAG.findall(words) if name == "rewriterule" else _plain(words)[:1]
+        if name not in MACROS:
+            yield from filter(_TOLD_LATER.match, handlers)
     elif name in ASKED:
         yield from (_host(word) for urls in _URLS.findall(words) for word in urls.split())
     elif name in REMOTE_CACHES:

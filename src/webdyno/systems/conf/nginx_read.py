@@ -198,12 +198,13 @@ def _parse(text: str, file: Path) -> list[dict[str, Any]]:
 
 TABLES = {"map", "geo", "split_clients"}
 """Blocks that give a variable one of several values."""
-AFTER_THE_HOST = {"uri", "request_uri", "document_uri", "is_args", "args", "query_string"}
+AFTER_THE_HOST = {"request_uri", "is_args"}
+"""Variables that end a host before them: nothing in a configuration changes how these begin."""
 MOST_VALUES = 1_000
 DEEPEST = 5
 """Variables within the values of variables."""
-_PASSING = re.compile(r"\w+_pass|endpoint")
-"""The latter is where `otel_exporter` says of each request."""
+_PASSING = re.compile(r"\w+_pass|endpoint|js_fetch_proxy")
+"""`endpoint` is where `otel_exporter` says of each request."""
 _SCHEME = re.compile(r"(?:[a-z0-9]+|\$\w+)://")
 _HOST = re.compile(r"\[[^\]]*\]|[^:/\s]+")
 _VARIABLE = re.compile(r"\$(?:\{(\w+)\}|(\w+))")
@@ -256,9 +257,14 @@ def _hosts(
 def _hosts_named(target: str, values: Mapping[str, Sequence[str]]) -> Iterator[str]:
     """Return the hosts that a target may name: none for a Unix socket."""
     for text in _expand(target, values):
-        match = _HOST.match(text, scheme.end() if (scheme := _SCHEME.match(text)) else 0)
-        if match and match[0] != "unix":
-            yield match[0]
+        host = _host_of(text)
+        if host and host != "unix":
+            yield host
+
+
+def _host_of(text: str) -> str:
+    match = _HOST.match(text, scheme.end() if (scheme := _SCHEME.match(text)) else 0)
+    return match[0] if match else ""
 
 
 def _expand(text: str, values: Mapping[str, Sequence[str]]) -> Sequence[str]:
@@ -273,10 +279,11 @@ def _expand(text: str, values: Mapping[str, Sequence[str]]) -> Sequence[str]:
 
 def _with_first_variable_filled(text: str, values: Mapping[str, Sequence[str]]) -> Iterator[str]:
     for match in _VARIABLE.finditer(text):
-        name = match[1] or match[2]
-        for value in ["/"] if name in AFTER_THE_HOST else values.get(name, []):
-            yield f"{text[: match.start()]}{value}{text[match.end() :]}"
-        if name in AFTER_THE_HOST or name in values:
+        name, before = match[1] or match[2], text[: match.start()]
+        ends_host = name in AFTER_THE_HOST and _host_of(before)
+        for value in ["/"] if ends_host else values.get(name, []):
+            yield f"{before}{value}{text[match.end() :]}"
+        if ends_host or name in values:
             return
     yield text
 
