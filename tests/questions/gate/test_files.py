@@ -21,6 +21,9 @@ def test_rules_that_the_baseline_does_not_have_are_no_change_of_its_program(
         (f'[app]\nstart = "x"\n{limits.format(5)}', True),
         (f'[app]\nstart = "y"\n{limits.format(5)}', False),
         (f'[app]\nstart = "y"\n{limits.format(900)}', True),
+        ('[[requests]]\npath = "/"\njson = { some = 1 }\n', True),
+        ('[[requests]]\npath = "/"\njson = { some = true }\n', True),
+        ('[[requests]]\npath = "/"\njson = { some = true }  # yes\n', False),
     ):
         base = Files(there, there.revision("HEAD", "here"))
         file.write_text(text)

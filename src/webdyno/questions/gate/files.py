@@ -1,5 +1,6 @@
 """A revision's files, and whether it would be measured by other rules than a project's."""
 
+import json
 import os
 from dataclasses import dataclass
 from pathlib import Path
@@ -36,7 +37,8 @@ class Files:
         data = {**project.file.data, APP: None}
         tables = check_tables(project.file.data, project.file.place)
         sent = files_sent(tables, project.folder, project.file.place)
-        return {**own, APP: None} != data or any(self._differs(path) for _, path in sent)
+        is_other = _written({**own, APP: None}) != _written(data)
+        return is_other or any(self._differs(path) for _, path in sent)
 
     def _differs(self, file: Path) -> bool:
         """Whether a file that requests are made of is another one here; not if it isn't of here."""
@@ -61,3 +63,8 @@ class Files:
             for folder in (here, *here.parents)
         )
         return next((text for text in texts if text is not None), "")
+
+
+def _written(data: object) -> str:
+    """Return data as they would be sent: 1, 1.0 and true are equal to Python."""
+    return json.dumps(data, sort_keys=True, default=repr)
