@@ -179,3 +179,9 @@ def test_long_lines_take_no_more_than_their_length(bit: str) -> None:
 def test_a_line_without_end_is_cut() -> None:
     found = audited("x" * 30 * LONGEST_LINE + "\n" + ab())
     assert found.read[0].first_line == 2
+
+
+def test_lines_of_blanks_are_read_at_once() -> None:
+    """Else they take minutes."""
+    text = ("let" + " " * 19_000 + "loops\n") * 20
+    assert not any("loop" in warning.rule for warning in audited(text).warnings)

@@ -26,7 +26,7 @@ _WORDS = (
 )
 """A line without any of these says nothing here; the exact patterns are slower."""
 _LOOP = re.compile(
-    r"^(?:(?:let|var|const|int|long|my|for)\b\s*\(?\s*(?:(?:let|var|int|long)\s+)?)?"
+    r"^(?:(?:let|var|const|int|long|my|for)\b\s{0,20}\(?\s{0,20}(?:(?:let|var|int|long)\s{1,20})?)?"
     r"\$?(loops?|iter(?:ation)?s?|turns|rounds)\s*:?=\s*(\d{3,12})\s*(?:[;)#/]|$)",
     re.IGNORECASE,
 )
