@@ -86,8 +86,9 @@ pub fn receive(
             }
         });
         let used = used.map_err(|malformed| {
-            let why = reasons::with_bytes(malformed.to_string(), &buffer[..count]);
-            Kind::Malformed.with(why)
+            let is_first = seen.came_bytes == count as u64;
+            let shown = if is_first { &buffer[..count] } else { &[] };
+            Kind::Malformed.with(reasons::with_bytes(malformed.to_string(), shown))
         })?;
         if response.is_upgraded() {
             return Ok(buffer[used..count].to_vec());

@@ -253,7 +253,8 @@ impl Exchange {
             Ok(Got::End { cut }) => return Received::Closed { cut },
             Err(error) => return Received::Lost(error),
         };
-        scratch.filled = count;
+        let is_first = !self.response.has_begun() && self.response.messages.is_none();
+        scratch.begun = if is_first { count } else { 0 };
         self.unread = if flags.contains(RecvFlags::PEEK) { count } else { 0 };
         let hash = &mut self.hash;
         let mut reader = self.user.as_deref_mut();
@@ -299,6 +300,7 @@ impl Exchange {
         opaque: u64,
         scratch: &mut Scratch,
     ) -> Received {
+        scratch.begun = 0;
         let beyond = u64::from(self.response.ends_after_opaque());
         let room = opaque.saturating_add(beyond).min(DROP_BYTES as u64) as usize;
         match wire.read(&mut scratch.dropped[..room], RecvFlags::TRUNC) {

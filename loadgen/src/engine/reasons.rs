@@ -71,7 +71,7 @@ pub fn with_bytes(text: String, read: &[u8]) -> String {
         _ => {}
     }
     let shown = &read[..read.len().min(SHOWN_BYTES)];
-    format!("{text}; read: {}", shown.escape_ascii())
+    format!("{text}; read: {}…", shown.escape_ascii())
 }
 
 /// Says which step went wrong, and what a user was answered: the beginning of the body, of which
@@ -82,7 +82,8 @@ pub fn with_answer(text: String, request: &Ready, answer: &Answer, kept: &[u8]) 
         bytes if kept.is_empty() => format!(" with a body of {bytes} bytes"),
         _ => {
             let shown = &kept[..kept.len().min(MOST_ANSWER_BYTES)];
-            format!(", beginning with: {}", shown.escape_ascii())
+            let cut = if shown.len() as u64 == answer.body_bytes { "" } else { "…" };
+            format!(", beginning with: {}{cut}", shown.escape_ascii())
         }
     };
     format!("{} {text}; it answered {}{body}", request.method, answer.status)

@@ -49,14 +49,16 @@ impl Upgrade {
             }
         }
         loop {
+            let is_first = !response.has_begun();
             let came = match wire.read(scratch.room(), RecvFlags::empty()).map_err(lost)? {
                 Got::Nothing => return Ok(false),
-                Got::Bytes { count, .. } => scratch.fill(count),
+                Got::Bytes { count, .. } => scratch.filled(count),
                 Got::End { .. } => {
                     return Err(("closed during the WebSocket handshake".into(), false));
                 }
             };
-            let refused = |why: String| (reasons::no_websocket(&why, came), true);
+            let shown = if is_first { came } else { &[] };
+            let refused = |why: String| (reasons::no_websocket(&why, shown), true);
             let used = response
                 .feed(came, &mut HeadCache::default(), |_| {})
                 .map_err(|malformed| refused(malformed.to_string()))?;

@@ -13,9 +13,11 @@ use protox::Compiler;
 use protox::file::{ChainFileResolver, File, FileResolver, GoogleFileResolver};
 use serde_json::Value;
 
-/// The message that holds one of any kind, and how deep these may lie in each other to be shown.
+/// How deep messages may lie in each other to be shown, as the decoder has it.
+const MOST_LEVELS: usize = 100;
+/// The message that holds one of any kind, and for how many levels it counts.
 const ANY: &str = "google.protobuf.Any";
-const MOST_ANYS: usize = 10;
+const LEVELS_OF_ANY: usize = 10;
 
 /// The texts of `.proto` files, by the names that imports have.
 pub type Sources = HashMap<String, String>;
@@ -126,7 +128,7 @@ pub fn json(method: &MethodDescriptor, messages: &[Vec<u8>]) -> Result<Value, St
         let wrong = format!("has a message that is no {}", output.full_name());
         let message = DynamicMessage::decode(output, &message[..])
             .map_err(|error| format!("{wrong}: {error}"))?;
-        check_anys(&message, MOST_ANYS)?;
+        check_depth(&message, MOST_LEVELS)?;
         serde_json::to_value(&message).map_err(|error| format!("{wrong}: {error}"))
     };
     let mut all = messages.iter().map(read).collect::<Result<Vec<Value>, String>>()?;
@@ -136,30 +138,34 @@ pub fn json(method: &MethodDescriptor, messages: &[Vec<u8>]) -> Result<Value, St
     })
 }
 
-/// Refuses messages of any kind that lie within each other more than so deep: each is copied out of
+/// Refuses messages that lie within each other more than so deep. One of any kind is copied out of
 /// the one around it, and the decoder's own limit of depth begins anew in it.
-fn check_anys(message: &DynamicMessage, left: usize) -> Result<(), String> {
+fn check_depth(message: &DynamicMessage, left: usize) -> Result<(), String> {
     if message.descriptor().full_name() != ANY {
-        return message.fields().try_for_each(|(_, value)| check_anys_of(value, left));
+        return message.fields().try_for_each(|(_, value)| check_depth_of(value, left));
     }
     let any: Any = message.transcode_to().map_err(|error| format!("{ANY}: {error}"))?;
     let name = any.type_url.rsplit('/').next().unwrap_or_default();
     let Some(kind) = message.descriptor().parent_pool().get_message_by_name(name) else {
         return Ok(()); // which is said where it is shown
     };
-    let left = left.checked_sub(1);
-    let left = left.ok_or_else(|| format!("has more than {MOST_ANYS} {ANY} in each other"))?;
+    let left = deeper(left, LEVELS_OF_ANY)?;
     let inner = DynamicMessage::decode(kind, &any.value[..]);
-    check_anys(&inner.map_err(|error| format!("{ANY}: {error}"))?, left)
+    check_depth(&inner.map_err(|error| format!("{ANY}: {error}"))?, left)
 }
 
-fn check_anys_of(value: &Field, left: usize) -> Result<(), String> {
+fn check_depth_of(value: &Field, left: usize) -> Result<(), String> {
     match value {
-        Field::Message(inner) => check_anys(inner, left),
-        Field::List(values) => values.iter().try_for_each(|value| check_anys_of(value, left)),
-        Field::Map(values) => values.values().try_for_each(|value| check_anys_of(value, left)),
+        Field::Message(inner) => check_depth(inner, deeper(left, 1)?),
+        Field::List(values) => values.iter().try_for_each(|value| check_depth_of(value, left)),
+        Field::Map(values) => values.values().try_for_each(|value| check_depth_of(value, left)),
         _ => Ok(()),
     }
+}
+
+fn deeper(left: usize, by: usize) -> Result<usize, String> {
+    left.checked_sub(by)
+        .ok_or_else(|| format!("has more than {MOST_LEVELS} messages in each other"))
 }
 
 #[cfg(test)]
@@ -252,11 +258,12 @@ mod tests {
     }
 
     #[test]
-    fn messages_of_any_kind_lie_in_each_other_only_so_deep() {
+    fn messages_lie_in_each_other_only_so_deep_of_any_kind_too() {
         let text = r#"
             syntax = "proto3";
             import "google/protobuf/any.proto";
             message Empty {}
+            message Doll { Doll inner = 2; }
             service Box { rpc Open(Empty) returns (google.protobuf.Any); }
         "#;
         let set = compile("x.proto", [("x.proto".to_owned(), text.to_owned())].into());
@@ -268,9 +275,19 @@ mod tests {
                 value: inner.encode_to_vec(),
             })
         };
-        assert!(json(&open, &[nested(MOST_ANYS - 1).encode_to_vec()]).is_ok());
-        let refused = json(&open, &[nested(4_000).encode_to_vec()]).expect_err("too deep");
-        assert!(refused.contains("in each other"), "{refused}");
+        // Of Any field 2 holds bytes, as that of a doll holds a doll.
+        let dolls = |depth: usize| {
+            let field = |value| Any { type_url: String::new(), value }.encode_to_vec();
+            let value = (0..depth).fold(b"\x12\0".into(), |inner, _| field(inner));
+            Any { type_url: "x/Doll".into(), value }
+        };
+        for shown in [nested(9), dolls(80)] {
+            assert!(json(&open, &[shown.encode_to_vec()]).is_ok());
+        }
+        for deep in [nested(4_000), dolls(95)] {
+            let refused = json(&open, &[deep.encode_to_vec()]).expect_err("too deep");
+            assert!(refused.contains("in each other"), "{refused}");
+        }
     }
 
     #[test]

@@ -7,6 +7,7 @@ use quinn_proto::ConnectionError;
 use super::code::{self, Fault};
 use crate::http2::trouble::{Explained, Trouble};
 use crate::record::Failure;
+use crate::shown::beginning;
 
 /// How a connection was lost.
 #[derive(Debug)]
@@ -35,7 +36,7 @@ impl Lost {
     pub fn words(&self) -> Option<String> {
         let said = |reason: &[u8]| match reason {
             [] => String::new(),
-            text => format!(", {:?}", String::from_utf8_lossy(&text[..text.len().min(MOST_SAID)])),
+            text => format!(", \"{}\"", beginning(&String::from_utf8_lossy(text))),
         };
         let text = match self {
             Lost::Fault(_) | Lost::Quic(ConnectionError::TransportError(_)) => return None,
@@ -73,9 +74,6 @@ impl Lost {
     }
 }
 
-/// Of what a server says when it closes a connection.
-const MOST_SAID: usize = 100;
-
 /// What came breaks a rule.
 pub fn malformed(rule: String) -> Explained {
     (Trouble::Failed(Failure::Malformed), format!("the answer is not HTTP/3: {rule}"))
@@ -91,6 +89,8 @@ pub fn reset(reason: u64) -> Explained {
 
 #[cfg(test)]
 mod tests {
+    use quinn_proto::ApplicationClose;
+
     use super::*;
 
     #[test]
@@ -105,6 +105,16 @@ mod tests {
         let (trouble, why) = Lost::Fault(Fault::unexpected("SETTINGS come twice")).explain(false);
         assert_eq!(trouble, Trouble::Failed(Failure::Malformed));
         assert!(why.ends_with("SETTINGS come twice (H3_FRAME_UNEXPECTED)"), "{why}");
+    }
+
+    #[test]
+    fn a_reason_that_is_cut_says_so() {
+        let close = |reason: String| {
+            let close = ApplicationClose { error_code: 0u32.into(), reason: reason.into() };
+            Lost::Quic(ConnectionError::ApplicationClosed(close)).words().expect("a reason")
+        };
+        assert!(close("x".repeat(100)).ends_with("xx\")"));
+        assert!(close("x".repeat(101)).ends_with("xx…\")"));
     }
 
     #[test]

@@ -215,7 +215,7 @@ impl SlotDriver<'_> {
                 _ => reasons::mismatch(failure, request, status, body_bytes),
             };
             let in_scratch = self.conns.pool[id].shared.is_none();
-            let read = if in_scratch { self.scratch.last_read() } else { &[] };
+            let read = if in_scratch { self.scratch.beginning() } else { &[] };
             let text = if (300..400).contains(&status) {
                 reasons::with_redirect(text, read)
             } else {
@@ -265,7 +265,7 @@ impl SlotDriver<'_> {
             let text = format!("{}: {why}", self.plan.requests[flight.planned.request].url);
             let read: &[u8] = match failure {
                 Failure::Malformed if self.conns.pool[id].shared.is_none() => {
-                    self.scratch.last_read()
+                    self.scratch.beginning()
                 }
                 _ => &[],
             };

@@ -133,7 +133,7 @@ impl SlotDriver<'_> {
             match wire.read(self.scratch.room(), RecvFlags::empty()) {
                 Ok(Got::Nothing) => return,
                 Ok(Got::Bytes { count, .. })
-                    if conn.exchange.pass_over(self.scratch.fill(count)) => {}
+                    if conn.exchange.pass_over(self.scratch.filled(count)) => {}
                 _ => return self.lost_idle(id),
             }
             if !broadcast.is_sending {

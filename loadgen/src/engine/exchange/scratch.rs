@@ -8,13 +8,13 @@ pub struct Scratch {
     pub(super) read: Vec<u8>,
     /// Never touched: the kernel drops what would go there. Only its length matters.
     pub(super) dropped: Vec<u8>,
-    /// How much of `read` the last read filled.
-    pub(super) filled: usize,
+    /// How much of `read` the last read filled, where an answer begins with it.
+    pub(super) begun: usize,
 }
 
 impl Scratch {
     pub fn new() -> Self {
-        Scratch { read: vec![0; READ_BYTES], dropped: vec![0; DROP_BYTES], filled: 0 }
+        Scratch { read: vec![0; READ_BYTES], dropped: vec![0; DROP_BYTES], begun: 0 }
     }
 
     /// Where to read to.
@@ -22,14 +22,14 @@ impl Scratch {
         &mut self.read
     }
 
-    /// So much was read.
-    pub fn fill(&mut self, count: usize) -> &[u8] {
-        self.filled = count;
-        self.last_read()
+    /// So much was read there.
+    pub fn filled(&self, count: usize) -> &[u8] {
+        &self.read[..count]
     }
 
-    /// What was read last.
-    pub fn last_read(&self) -> &[u8] {
-        &self.read[..self.filled]
+    /// What was read last, if that is the beginning of an answer. Another piece may begin within a
+    /// secret that the server repeats: nobody who hides those would know it by its end.
+    pub fn beginning(&self) -> &[u8] {
+        &self.read[..self.begun]
     }
 }

@@ -59,6 +59,37 @@ fn other_protocols_are_named() {
     }
 }
 
+/// Any other piece may begin within a secret that the server repeats.
+#[test]
+fn an_answers_beginning_alone_is_shown() {
+    let cases = [
+        ("HTTP/1.1 200 OK\r\nContent-Length: 6\r\n\r\n", ""),
+        ("HTTP/1.1 403 No\r\nContent-Length: 6\r\n\r\nse", "cret"),
+        ("HTTP/1.1 403 No\r\nX: se", "cret\r\nContent-Length: 0\r\n\r\n"),
+        ("HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n6\r\nse", "cret\r\ncret\r\n"),
+        ("HTTP/1.1 200 OK\r\nX: se", "cret\r\nno colon here\r\n\r\n"),
+    ];
+    for (begin, rest) in cases {
+        let server = Server::start(move |mut client| {
+            while client.request().is_some() {
+                client.write(begin.as_bytes());
+                std::thread::sleep(Duration::from_millis(20));
+                client.write(rest.as_bytes());
+                client.write(b"secret");
+            }
+        });
+        let request = json!({"url": server.url(), "expect": {"status": [200], "body_bytes": 5}});
+        let result = run(&order(&server.url(), 1, json!({"requests": [request]})));
+        let samples = result["failure_samples"].to_string();
+        assert!(samples.contains("http://") && !samples.contains("cret"), "{begin}: {samples}");
+        let server = Server::answering([begin, rest].concat());
+        let request = json!({"url": server.url(), "expect": {"status": [200], "body_bytes": 5}});
+        let result = run(&order(&server.url(), 1, json!({"requests": [request]})));
+        let samples = result["failure_samples"].to_string();
+        assert!(rest.is_empty() || samples.contains("read: HTTP/1.1 "), "{begin}: {samples}");
+    }
+}
+
 #[test]
 fn a_head_without_end() {
     let server = Server::start(|mut client| {
