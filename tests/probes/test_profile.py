@@ -5,12 +5,23 @@ import shutil
 import subprocess
 import sys
 import time
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 import pytest
 
+from webdyno.core.errors import OperationError
 from webdyno.host.machine import allowed_cpus
-from webdyno.probes.profile import Profiler, sampling_fault
+from webdyno.probes import profile
+from webdyno.probes.profile import NOBODY, Profiler, read_by_perf, sampling_fault
+
+AS_NOBODY = ("setpriv", f"--reuid={NOBODY}", f"--regid={NOBODY}", "--clear-groups")
+
+
+def needs_perf(test: Callable[..., None]) -> Callable[..., None]:
+    """Skip where perf isn't there, or may not look at other processes."""
+    is_there = shutil.which("perf") is not None and os.geteuid() == 0
+    return pytest.mark.skipif(not is_there, reason="takes perf and root")(test)
 
 
 def test_where_nothing_can_be_sampled_it_says_what_would_help(
@@ -27,8 +38,7 @@ def test_where_nothing_can_be_sampled_it_says_what_would_help(
     assert "kernel.perf_event_paranoid is -1" in fault
 
 
-@pytest.mark.skipif(shutil.which("perf") is None, reason="perf is not installed")
-@pytest.mark.skipif(os.geteuid() != 0, reason="perf of other processes takes root")
+@needs_perf
 def test_a_busy_program_is_seen() -> None:
     cpu = min(allowed_cpus())
     busy = [sys.executable, "-c", "while True: pass"]
@@ -42,3 +52,58 @@ def test_a_busy_program_is_seen() -> None:
     found = profiler.profile.cpu_s
     assert sum(found.values()) > 0.1
     assert any("python" in what for what in found)
+
+
+SPIES = """
+import os, sys, time
+for _ in iter(time.monotonic, 0):
+    print(flush=True)
+    for name in os.listdir("/proc"):
+        try:
+            if open(f"/proc/{name}/cmdline", "rb").read().startswith(b"perf\\0script"):
+                print("seen", flush=True)
+                open(f"/proc/{name}/fd/0", "rb")
+                print("read", flush=True)
+        except OSError:
+            pass
+"""
+
+
+@needs_perf
+def test_a_recording_is_closed_to_the_program_that_is_measured(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """It says what all processes on these CPUs have in memory, and where."""
+    folders = list[Path]()
+
+    def read(*arguments: str, rights: Sequence[str]) -> str:
+        with pytest.raises(subprocess.CalledProcessError):
+            subprocess.run([*AS_NOBODY, "cat", profiler.output], check=True, stderr=-3)
+        folders.append(profiler.output.parent)
+        return read_by_perf(*arguments, rights=rights)
+
+    monkeypatch.setattr(profile, "read_by_perf", read)
+    cpu = min(allowed_cpus())
+    busy = [*AS_NOBODY, sys.executable, "-Sc", SPIES]
+    with subprocess.Popen(busy, stdout=subprocess.PIPE, text=True, cwd="/") as process:
+        assert process.stdout is not None
+        assert process.stdout.readline() == "\n"
+        try:
+            with (profiler := Profiler([cpu], allowed_cpus())):
+                os.sched_setaffinity(process.pid, {cpu})
+                profiler.pids = {process.pid}
+                time.sleep(0.5)
+        finally:
+            process.kill()
+        said = set(process.stdout.read().split())
+        assert "seen" in said
+        assert "read" not in said
+    assert folders
+    assert any("python" in what for what in profiler.profile.cpu_s)
+
+
+@needs_perf
+def test_reading_a_recording_has_a_limit_of_memory(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(profile, "MOST_MEMORY_BYTES", 2**20)
+    with pytest.raises(OperationError), Profiler([min(allowed_cpus())], allowed_cpus()):
+        pass

@@ -32,6 +32,8 @@ logger = logging.getLogger(__name__)
 PERF = "perf"
 NOBODY = 65534
 """As whom root reads a profile without processes."""
+MOST_MEMORY_BYTES = 4 * 2**30
+"""For reading a profile: it takes in what programs say that their functions are called."""
 NOT_THERE = f"profiles take `{PERF}` (Debian: apt-get install linux-perf)"
 RESPONSES_WITHIN_S = 30.0
 READ_WITHIN_S, LOOK_S = 60.0, 0.05
@@ -151,23 +153,31 @@ class Profiler(Perf):
                 # Names of what servers compile are in files of theirs: `--force` has them believed.
                 # What was inlined has no program of its own, and takes long to be found.
                 how = ("--force", "--no-inline", "--fields=comm,pid,ip,sym,dso")
-                rights = self._without_rights()
-                printed = read_by_perf("script", f"--input={self.output}", *how, rights=rights)
+                rights = [*self._with_output(), *self._without_rights()]
+                printed = read_by_perf("script", "--input=/proc/self/fd/0", *how, rights=rights)
                 lines = iter(printed.splitlines())
                 self.profile = profile_of(lines, self._folders, self.pids)
+
+    def _with_output(self) -> list[str]:
+        """Return words before a command by which it has little memory, and its input is the output.
+
+        Nobody else gets into the output's folder: it says where all processes have what in memory.
+        """
+        self.output.chmod(0o444)
+        memory = ("prlimit", f"--as={MOST_MEMORY_BYTES}")
+        return [*memory, "sh", "-c", 'exec "$@" <"$0"', str(self.output)]
 
     def _without_rights(self) -> list[str]:
         """Return words before a command by which root reads as servers do, but the kernel's names.
 
         perf reads what a program says that its functions are called, by any file that it links to;
-        one that runs as root may read that itself.
+        one that runs as root may read that itself. As long as perf may see the kernel's names, its
+        own memory and descriptors are closed to programs of the same user.
         """
         owners = {uid for uid in map(_uid_of, self.pids) if uid is not None}
         if os.geteuid() != 0 or owners == {0}:
             return []
         uid = max(owners, default=NOBODY)
-        self.output.parent.chmod(0o711)
-        os.chown(self.output, uid, -1)
         kernel = [f"--{kind}-caps=-all,+syslog" for kind in ("inh", "ambient")]
         return ["setpriv", f"--reuid={uid}", f"--regid={uid}", "--clear-groups", *kernel]
 
