@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 from webdyno.config.requests import open_secrets
 from webdyno.config.traffic import AskedTraffic, read_har, read_request_file, read_workload_file
 from webdyno.core.errors import UserError
+from webdyno.core.request import WrittenRequest
 
 HTTP_FILE = """
 @host = http://127.0.0.1:8000
@@ -216,6 +217,31 @@ def test_passwords_that_a_run_would_keep_are_named() -> None:
         {"path": "/", "body": '{"secret": "${env:A}", "otp": "{{otp}}"}'},
     ]
     assert open_secrets(entries) == ["Cookie", "password", "pwd", "user.pin"]
+
+
+@pytest.mark.parametrize(
+    ("name", "text"),
+    [
+        ("a.http", "POST /\n\n< body\n"),
+        ("a.jsonl", '{"path": "/", "method": "POST", "body_file": "body"}\n'),
+        ("a.jsonl", '{"path": "/", "method": "POST", "json_file": "body"}\n'),
+        ("a.txt", "curl -d @body http://127.0.0.1/\n"),
+        ("a.txt", "curl --json @begin --json @end http://127.0.0.1/\n"),
+    ],
+)
+@pytest.mark.parametrize("body", ['"${env:TOKEN}"', '"${env:TO\nKEN}"', '"\\u0024{env:TOKEN}"'])
+def test_a_file_that_is_sent_is_data(tmp_path: Path, name: str, text: str, body: str) -> None:
+    """Whoever made it doesn't choose which variables of the caller's are sent."""
+    (tmp_path / "body").write_text(body)
+    (tmp_path / "begin").write_text(body[:5])
+    (tmp_path / "end").write_text(body[5:])
+    (tmp_path / name).write_text(text)
+    try:
+        (entry,) = read_request_file(tmp_path / name)
+    except UserError:
+        return
+    request = WrittenRequest.model_validate(entry)
+    assert b"s3cret" not in (request.content({"TOKEN": "s3cret"}) or b"")
 
 
 @pytest.mark.parametrize(

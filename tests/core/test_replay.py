@@ -129,3 +129,13 @@ def test_of_a_line_without_an_end_a_part_is_read(tmp_path: Path) -> None:
         assert tracemalloc.get_traced_memory()[1] < 10_000_000
     finally:
         tracemalloc.stop()
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="needs root, to give files away")
+def test_another_users_link_is_no_timetable(tmp_path: Path) -> None:
+    """The line that is wrong in it would be shown."""
+    (tmp_path / "key").write_text("a key")
+    (link := tmp_path / "traffic.replay").symlink_to("key")
+    os.chown(link, 12345, 12345, follow_symlinks=False)
+    with pytest.raises(OSError, match="a link of user 12345's"):
+        Replay.read(link)

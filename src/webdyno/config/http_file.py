@@ -7,15 +7,15 @@ from typing import NamedTuple
 from urllib.parse import parse_qsl
 
 from webdyno.config.requests import (
-    MOST_BODY_BYTES,
     Entry,
     headers_of,
     host_header,
     path_of,
+    read_sent,
     with_body,
 )
 from webdyno.core.errors import UserError
-from webdyno.core.files import neighbor, read_named
+from webdyno.core.files import neighbor
 from webdyno.core.request import FORM_TYPE, header
 from webdyno.core.session import PLACE
 
@@ -164,7 +164,7 @@ def _headers(block: _Block, index: int) -> tuple[list[tuple[str, str]], int]:
 def _body(block: _Block, index: int) -> bytes | None:
     text, place = "\n".join(block.lines[index + 1 :]).strip(), block.place(index)
     if text.startswith("< ") and "\n" not in text:
-        return read_named(neighbor(block.path, text[2:].strip(), place), MOST_BODY_BYTES, place)
+        return read_sent(neighbor(block.path, text[2:].strip(), place), place)
     return _fill_in(text, place, block).encode() if text else None
 
 

@@ -34,6 +34,7 @@ from webdyno.core.request import (
 )
 from webdyno.core.session import MOST_ROWS, Row, Values, places
 from webdyno.core.tables import is_table
+from webdyno.core.text import SECRET
 from webdyno.load.proto import compiled, imported
 
 Entry = dict[str, Any]
@@ -236,16 +237,32 @@ def _with_json_of_file(request: Entry, path: Path, place: str) -> Entry:
         return request  # two bodies: that is reported with all that is wrong
     try:
         content = json.loads(read_named(path, MOST_BODY_BYTES, place))
+        text = json.dumps(content, ensure_ascii=False)
     except (ValueError, RecursionError) as error:
         raise UserError(f"{place}: {path}: is no JSON: {error}") from None
+    refuse_variables(text, f"{place}: {path}")
     return {**_without(request, "json_file"), "json": content}
 
 
 def _with_body_of_file(request: Entry, path: Path, place: str) -> Entry:
     if "body" in request or "body_base64" in request:
         return request  # two bodies: that is reported with all that is wrong
-    body = _body_key(read_named(path, MOST_BODY_BYTES, place))
-    return {**_without(request, "body_file"), **body}
+    return {**_without(request, "body_file"), **_body_key(read_sent(path, place))}
+
+
+def read_sent(path: Path, place: str) -> bytes:
+    """Read a file that is sent as it is; raise UserError where it names a variable."""
+    content = read_named(path, MOST_BODY_BYTES, place)
+    refuse_variables(content.decode(errors="replace"), f"{place}: {path}")
+    return content
+
+
+def refuse_variables(text: str, place: str) -> None:
+    """Raise UserError where a text that others may have made names a variable of yours."""
+    if secret := SECRET.search(text):
+        raise UserError(
+            f"{place}: {secret[0]} would be filled in by yours; change that file, or write the body"
+        )
 
 
 MOST_BYTES = 16 * MIB

@@ -28,6 +28,7 @@ from webdyno.config.requests import (
     open_secrets,
     path_of,
     read_requests,
+    refuse_variables,
     weighted_entries,
     with_body,
     with_contents,
@@ -103,6 +104,8 @@ def read_curl(command: str, file: Path | None = None) -> Entry:
     parts = [_data_part(option, value, file, place) for option, value in data]
     joint = b"" if any(option == "--json" for option, _ in data) else b"&"
     body = joint.join(parts) if data else None
+    if any(option != "--data-raw" and value.startswith("@") for option, value in data):
+        refuse_variables((body or b"").decode(errors="replace"), f"{place} with @FILE")
     said = dict(options)
     path = path_of(urls[0], place)
     if "-G" in said and body is not None:

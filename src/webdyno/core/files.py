@@ -298,16 +298,21 @@ def read_named(file: Path, most_bytes: int, place: str = "") -> bytes:
     where a link of another user's leads there, to a file of the caller's perhaps.
     """
     named = f"{place}: {file}" if place else str(file)
-    with reading(named):
-        try:
-            end = followed(file, _refuse_others_link)
-        except ValueError as error:  # a NUL in the path
-            raise unreadable(named, error) from None
-        try:
-            there = Path(f"/proc/self/fd/{end}")
-            return read_given(there, most_bytes, follow=True, named=named)
-        finally:
-            os.close(end)
+    with reading(named), named_file(file, named) as there:
+        return read_given(there, most_bytes, follow=True, named=named)
+
+
+@contextmanager
+def named_file(file: Path, named: str) -> Iterator[Path]:
+    """Return where a file is that the user names, as `read_named` has it."""
+    try:
+        end = followed(file, _refuse_others_link)
+    except ValueError as error:  # a NUL in the path
+        raise unreadable(named, error) from None
+    try:
+        yield Path(f"/proc/self/fd/{end}")
+    finally:
+        os.close(end)
 
 
 def read_own(file: Path, most_bytes: int) -> tuple[bytes, Path | None]:

@@ -94,7 +94,7 @@ _URL = re.compile(r"([a-z][a-z0-9+.-]*)://([^/\s]*)", re.IGNORECASE)
 _URLS = re.compile(r"://([^/\"]*)")
 _BY_SOCKET = re.compile(r"unix:", re.IGNORECASE)
 _BY_HANDLER = re.compile(r"\bproxy:([^\s\",\]]+)", re.IGNORECASE)
-_TOLD_LATER = re.compile(r"(?!proxy:)\S*?(?:%\{|\$)", re.IGNORECASE)
+_UNKNOWN_YET = re.compile(r"(?!proxy:)\S*?(?:%\{|\$)", re.IGNORECASE)
 """A handler that only a request or a macro's use says: it may be `proxy:`."""
 _HANDLER_FLAG = re.compile(
     r"[\[,]\s*(?:H|handler|T|type)\s*=\s*([^,\]]*[%$][^,\]]*)", re.IGNORECASE
@@ -351,7 +351,7 @@ def _hosts(name: str, words: str) -> Iterator[str]:
             yield from _of_target([target])
         handlers = _HANDLER_FLAG.findall(words) if name == "rewriterule" else _plain(words)[:1]
         if name not in MACROS:
-            yield from filter(_TOLD_LATER.match, handlers)
+            yield from filter(_UNKNOWN_YET.match, handlers)
     elif name in ASKED:
         yield from (_host(word) for urls in _URLS.findall(words) for word in urls.split())
     elif name in REMOTE_CACHES:
