@@ -2,7 +2,7 @@
 
 from builders import load_result
 from webdyno.core.load_result import Window
-from webdyno.measure.long_look import _client_pauses
+from webdyno.measure.long_look import client_pauses
 
 
 def test_a_stall_of_the_client_may_begin_with_the_counted_time() -> None:
@@ -12,5 +12,5 @@ def test_a_stall_of_the_client_may_begin_with_the_counted_time() -> None:
     assert before_s < ramp_up_s
     first = Window(at_s=before_s, length_s=0.1, completed=0, stalled=True)
     load = load_result().replace(ramp_up_s=ramp_up_s, windows=[first])
-    (pause,) = _client_pauses(load)
+    (pause,) = client_pauses(load)
     assert (pause.at_s, pause.cause) == (0.0, "client")

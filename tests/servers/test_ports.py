@@ -20,7 +20,7 @@ def test_no_port_is_given_twice() -> None:
     with pytest.MonkeyPatch.context() as patch:
         # So few ports that two draws meet at once, unless they know of each other.
         patch.setattr("webdyno.servers.service_graph.LOWEST_PORT", lowest_free)
-        patch.setattr("webdyno.servers.service_graph._first_local_port", lambda: 0)
+        patch.setattr("webdyno.servers.service_graph.first_number", lambda *_: 0)
         patch.setattr("webdyno.servers.service_graph.MOST_PORTS", 3)
         patch.setattr("webdyno.servers.service_graph._can_listen", lambda *_: None)
         for _ in range(3):

@@ -15,6 +15,7 @@ from typing import Literal
 from webdyno.comparison import question_of
 from webdyno.core.capacity import Trial, trial_of
 from webdyno.core.experiment import Experiment
+from webdyno.core.load_result import LoadResult
 from webdyno.core.looks import LookEnd, Stall
 from webdyno.core.measure import CapacitySettings
 from webdyno.core.records import LongLookRecord, SlotRecord, StopReason
@@ -253,12 +254,7 @@ def record_of(
         window_s=window_s,
         responses=[window.completed for window in windows],
         failed=[window.failed for window in windows],
-        client_pauses=[
-            # The first window begins where the ramp-up ends, give or take a float's last digit.
-            Stall(at_s=max(pause.at_s - load.ramp_up_s, 0), length_s=pause.length_s, cause="client")
-            for pause in load.counted_windows
-            if pause.stalled
-        ],
+        client_pauses=client_pauses(load),
         samples=[
             sample.replace(at_s=sample.at_s - ramp_up_s)
             for sample in used.course
@@ -277,3 +273,13 @@ def with_failures(record: LongLookRecord, servers: ServersHost, logs: Path) -> L
     if not died and not any(record.failed):
         return record
     return record.replace(died=died, said=exhaustion_in(logs))
+
+
+def client_pauses(load: LoadResult) -> list[Stall]:
+    """Return when the load generator itself stood still, from the ramp-up's end on."""
+    return [
+        # The first window begins where the ramp-up ends, give or take a float's last digit.
+        Stall(at_s=max(window.at_s - load.ramp_up_s, 0), length_s=window.length_s, cause="client")
+        for window in load.counted_windows
+        if window.stalled
+    ]
