@@ -18,9 +18,9 @@ from variants import further
 from webdyno.core.looks import Stall
 from webdyno.core.records import LongLookRecord, SlotRecord
 from webdyno.evidence.long_look import look_at
+from webdyno.evidence.slot_stalls import own_stall_s
 from webdyno.evidence.stalls import stalls_of
 from webdyno.host.this_machine import Testbed
-from webdyno.validity.client import own_stall_s
 
 TESTS = Path(__file__).parents[1]
 PAUSE_S = 1.0

@@ -13,6 +13,7 @@ from webdyno.core.load_result import SendDelay, Window
 from webdyno.core.measure import Measure
 from webdyno.core.records import SlotRecord
 from webdyno.evidence.point_data import PointData
+from webdyno.validity import excluded_slots
 
 RATE_RPS = 20_000
 P99 = "latency_p99_us"
@@ -82,6 +83,17 @@ def test_stalls_are_counted_once_whether_slots_hold_them_or_not(
         held += ratio.low <= truth <= ratio.high
     assert fmean(estimates) == pytest.approx(truth, rel=0.006)
     assert held >= 7
+
+
+def test_slots_stay_where_most_of_them_hold_a_stall_that_the_look_calls_rare() -> None:
+    """As those of collectors that come more often in restarts than later: nothing else is left."""
+    run = stalling(0.03, 0.4, seed=1)
+    look = stretch(Truth(every_s=2.0, stall_s=0.03, looked_s=10.0), variant="other", seed=1)
+    data = PointData.of(run.head, [*run.records, look])
+    assert excluded_slots(data) == []
+    ratio = judge(data).comparisons[0].ratio
+    assert ratio is not None
+    assert ratio.low <= 1 - 0.03 / 0.4 <= ratio.high < 1.1 * ratio.low
 
 
 def test_what_left_late_counts_against_the_percentile_of_the_look_that_has_stalls() -> None:

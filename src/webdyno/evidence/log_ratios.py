@@ -23,11 +23,14 @@ from webdyno.core.metrics import THROUGHPUT, MetricRule, latency_of
 from webdyno.evidence.long_look import stall_words
 from webdyno.evidence.noise import Values, judged_values
 from webdyno.evidence.point_data import PointData
+from webdyno.evidence.slot_stalls import holds_stall
 from webdyno.statistics.bounds import Bound, with_bound
 from webdyno.statistics.interval import LARGEST_LOG, Estimate, Logs, within_floats
 
 SLOTS_BETWEEN = 3
 """Stalls are rare where there is room for so many slots from one to the next: most hold none."""
+MOST_HOLDING = 0.5
+"""Share of a variant's slots that may hold a stall which is rare."""
 
 
 @dataclass(frozen=True)
@@ -127,12 +130,18 @@ def times_of_look(data: PointData, variant: str, rule: MetricRule) -> Histogram 
 
 
 def counts_apart(data: PointData, look: LongLook) -> bool:
-    """Whether stalls are rarer than slots; slots have their share of what comes more often."""
-    slots_s = [slot.load.measured_s for slot in data.of_variant(look.variant)]
-    if look.stalls is None or not slots_s:
+    """Whether stalls are rarer than slots; slots have their share of what comes more often.
+
+    They are more often, too, where most slots hold one: without those nothing would be left.
+    """
+    slots, stalls = data.of_variant(look.variant), look.stalls
+    if stalls is None or not slots:
         return False
-    every_s = look.stalls.length_s / look.stalls.share.estimate
-    return every_s >= SLOTS_BETWEEN * max(slots_s)
+    every_s = stalls.length_s / stalls.share.estimate
+    holding = sum(holds_stall(slot, stalls.length_s) for slot in slots)
+    return every_s >= SLOTS_BETWEEN * max(
+        slot.load.measured_s for slot in slots
+    ) and holding <= MOST_HOLDING * len(slots)
 
 
 def look_of(data: PointData, variant: str) -> LongLook | None:

@@ -15,6 +15,7 @@ from webdyno.core.records import PilotRecord, RoundRecord, SessionRecord, SlotRe
 from webdyno.evidence.log_ratios import counts_apart
 from webdyno.evidence.noise import half_width
 from webdyno.evidence.point_data import PointData, RunData, compute_once
+from webdyno.evidence.slot_stalls import holds_stall
 from webdyno.validity import (
     client,
     connections,
@@ -141,7 +142,7 @@ def excluded_slots(data: PointData, *, lasting: bool = False) -> list[ExcludedSl
         for look in data.looks
         if look.stalls and counts_apart(data, look)
         for slot in data.of_variant(look.variant)
-        if client.holds_stall(slot, look.stalls.length_s)
+        if holds_stall(slot, look.stalls.length_s)
     ]
 
 

@@ -6,18 +6,16 @@ stall (`client-stalled`, `machine-stalled`), or send late (`send-delay`) or too 
 """
 
 from collections.abc import Sequence
-from itertools import pairwise
 from math import inf, sqrt
-from statistics import median
 
 from webdyno.core.capacity import is_at_least
 from webdyno.core.format import duration, latency, number, percent
-from webdyno.core.load_result import LoadResult, Window
+from webdyno.core.load_result import LoadResult
 from webdyno.core.metrics import throughput_rps
-from webdyno.core.readings import Readings
 from webdyno.core.records import SlotRecord
 from webdyno.core.testbed import Limit
 from webdyno.evidence.point_data import PointData
+from webdyno.evidence.slot_stalls import client_still_s, own_stall_s, stalled_s
 from webdyno.validity.rule import (
     INTERFERENCE_TOLERATED,
     LATENCY,
@@ -47,15 +45,6 @@ STILL_LIMIT = 0.02
 GONE_LIMIT = 0.25
 """Share of a slot whose windows may measure nothing because the client stalled: the rest was
 measured next to a client, and servers, that were just beginning again."""
-STALL_SHARE, FEWEST_EXPECTED = 0.1, 20
-"""A stalled window has less than this share of the responses that the rest of the slot lets expect,
-where these are as many."""
-EXCUSING_SHARE = 0.5
-"""Of a stall, for which another cause has to be seen, or else it is the servers' own."""
-FEWEST_WINDOWS = 3
-"""Of a slot, whose median is the usual throughput."""
-STALL_RESPONSE_TIMES = 5
-"""Latencies that a stalled window must last: responses may come in bursts that far apart."""
 MORE_CLIENT_CPUS = (
     "Give the client more CPUs (--server-cores 1), or decide on CPU per request "
     "(--set measure.decide_on=server_cpu_us)."
@@ -127,12 +116,6 @@ CLIENT_CPU_STARVED = SlotRule(
 )
 
 
-def _still_s(slot: SlotRecord) -> float:
-    """By its own clock, and by what the probes saw."""
-    seen_s = slot.readings.stopped.client_s if slot.readings and slot.readings.stopped else 0.0
-    return max(seen_s, slot.load.client.stalled_s)
-
-
 def _gone_s(load: LoadResult) -> float:
     """In windows that measure nothing, as the client stalled in them."""
     if not load.client.excluded_windows:
@@ -144,7 +127,7 @@ def still_share(slot: SlotRecord) -> float:
     """Return the share of the time in which the client stalled, but for excluded windows."""
     gone_s = _gone_s(slot.load)
     left_s = slot.load.measured_s - gone_s
-    return min(max(_still_s(slot) - gone_s, 0.0) / left_s, 1.0) if left_s > 0 else 1.0
+    return min(max(client_still_s(slot) - gone_s, 0.0) / left_s, 1.0) if left_s > 0 else 1.0
 
 
 CLIENT_STALLED = SlotRule(
@@ -153,7 +136,7 @@ CLIENT_STALLED = SlotRule(
         still_share(slot) > STILL_LIMIT or _gone_s(slot.load) > GONE_LIMIT * slot.load.measured_s
     ),
     what=lambda slots: (
-        f"the load generator stalled for up to {duration(max(map(_still_s, slots)))} of a "
+        f"the load generator stalled for up to {duration(max(map(client_still_s, slots)))} of a "
         "slot, and sent nothing in that time: it was stopped, or had no CPU"
     ),
     fix="Look for what stops programs here: a debugger, a suspended machine, other programs on "
@@ -162,67 +145,6 @@ CLIENT_STALLED = SlotRule(
     tolerated=INTERFERENCE_TOLERATED,
     has_bias_bound=True,
 )
-
-
-def stalled_s(slot: SlotRecord) -> float:
-    """Return the length of the slot's windows in which next to nothing was answered."""
-    return sum(window.length_s for window in slot.load.counted_windows if _is_stalled(window, slot))
-
-
-def _is_stalled(window: Window, slot: SlotRecord) -> bool:
-    usual_us = slot.load.latency_us.p50
-    if not usual_us or window.length_s < STALL_RESPONSE_TIMES * usual_us / 1e6:
-        return False
-    others = [other for other in slot.load.counted_windows if other is not window]
-    others_s = sum(other.length_s for other in others)
-    if not others_s:
-        return False
-    expected = sum(other.completed for other in others) / others_s * window.length_s
-    return expected >= FEWEST_EXPECTED and window.completed < STALL_SHARE * expected
-
-
-def own_stall_s(slot: SlotRecord) -> float:
-    """Return the length of the slot's windows without responses that only the servers explain.
-
-    0 where its readings show another cause for half of it: the load generator stalled, the
-    hypervisor or other programs had the servers' CPUs, or a signal stopped them.
-    """
-    quiet_s = stalled_s(slot)
-    return quiet_s if _elsewhere_s(slot) < EXCUSING_SHARE * quiet_s else 0.0
-
-
-def holds_stall(slot: SlotRecord, stall_s: float) -> bool:
-    """Whether a slot lacks half of what such a stall takes: it may lie in two windows."""
-    if own_stall_s(slot) > 0:
-        return True
-    windows = slot.load.counted_windows
-    if len(windows) < FEWEST_WINDOWS:
-        return False
-    usual = median(window.completed / window.length_s for window in windows)
-    lacks_s = [window.length_s - window.completed / usual for window in windows] if usual else [0.0]
-    most_s = max(sum(pair) for pair in pairwise([*lacks_s, 0.0]))
-    return most_s >= stall_s / 2 and _elsewhere_s(slot) < EXCUSING_SHARE * most_s
-
-
-def _elsewhere_s(slot: SlotRecord) -> float:
-    """Return the longest time for which one other cause can have stopped the responses."""
-    if slot.readings is None:
-        return _still_s(slot)
-    host, servers = slot.readings.host, slot.readings.host.servers
-    cpus = servers.total_s / host.took_s if host.took_s else 0.0
-    stopped_s = slot.readings.stopped.servers_s if slot.readings.stopped else 0.0
-    causes_s = [_still_s(slot), stopped_s]
-    if cpus:
-        others_s = (servers.busy_s - slot.servers.cpu_s) / cpus
-        causes_s += [servers.steal_s / cpus, min(others_s, _waited_for_cpu_s(slot.readings))]
-    return max(causes_s)
-
-
-def _waited_for_cpu_s(readings: Readings) -> float:
-    """Return for how long servers wanted a CPU: those that sleep don't mind who has theirs."""
-    waited = [service.waited_for_cpu_s for service in readings.services.values()]
-    known = [share for share in waited if share is not None]
-    return sum(known) if known and len(known) == len(waited) else inf
 
 
 MACHINE_STALLED = SlotRule(

@@ -35,9 +35,9 @@ from webdyno.evidence.long_look import (
     stall_words,
 )
 from webdyno.evidence.point_data import PointData, Round, compute_once
+from webdyno.evidence.slot_stalls import own_stall_s
 from webdyno.evidence.stalls import gone
 from webdyno.statistics.interval import Estimate, estimate, fitted_line
-from webdyno.validity.client import own_stall_s
 from webdyno.validity.rule import RunRule, note
 
 TREND_ALPHA = 0.01
