@@ -3,12 +3,20 @@
 import pytest
 from pydantic import ValidationError
 
-from builders import run_head
+from builders import START, SimulatedVariant, latencies, load_result, run_head, server_use
 from webdyno.config import Catalogue
 from webdyno.core.experiment import Experiment
+from webdyno.core.load_result import SendDelay
+from webdyno.core.objectives import objective
+from webdyno.core.records import SlotRecord
 from webdyno.core.sweep import plan_points
 from webdyno.measure.budget import reduce_levels
-from webdyno.measure.capacity_trials import capacity_sweeps, connections_up_to, rates_around
+from webdyno.measure.capacity_trials import (
+    capacity_sweeps,
+    connections_up_to,
+    is_client_limited,
+    rates_around,
+)
 
 
 def experiment(**more: object) -> Experiment:
@@ -16,6 +24,42 @@ def experiment(**more: object) -> Experiment:
     given = run_head({"apache": "apache-event", "nginx": "nginx"}).experiment
     asked = {"capacity": {"slo": ["p99<50ms"], "sweep_s": "10m"}, "measure": {"seed": 1}}
     return Experiment.model_validate(given.model_dump(exclude_unset=True) | asked | more)
+
+
+@pytest.mark.parametrize(
+    ("median_us", "failed", "late_ms", "limited"),
+    [
+        (60_000.0, 0, 6.0, False),  # 60 ms instead of 20 ms isn't 6 ms of the client's
+        (23_000.0, 0, 6.0, True),
+        (60_000.0, 0, 50.0, True),
+        (1_000.0, 47, 6.0, False),
+        (1_000.0, 9, 6.0, True),  # six came together then
+        (60_000.0, 0, 0.1, False),  # it was in time
+    ],
+)
+def test_a_late_client_is_to_blame_for_what_its_delay_explains(
+    median_us: float, failed: int, late_ms: float, limited: bool
+) -> None:
+    load = load_result(SimulatedVariant(throughput_rps=1_000), duration_s=0.3)
+    late = SendDelay(p50=4.0, p99=late_ms * 500, max=late_ms * 1_000)
+    load = load.model_copy(
+        update={
+            "loop": "open",
+            "latency_us": latencies(300, median_us, 0.01),
+            "send_delay_us": late,
+            "failures": load.failures.model_copy(update={"status": failed}),
+        }
+    )
+    slot = SlotRecord(
+        round=1,
+        slot=0,
+        variant="nginx",
+        phase="trial",
+        started_at=START,
+        load=load,
+        servers=server_use(0.01),
+    )
+    assert is_client_limited(slot, 1_000.0, [objective("p99<20ms")]) == limited
 
 
 def test_rates_lie_around_each_capacity() -> None:

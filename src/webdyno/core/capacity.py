@@ -299,7 +299,10 @@ def capacity_estimate(trials: list[Trial]) -> CapacityEstimate | None:
 def is_at_least(trials: list[Trial]) -> bool:
     """Whether the load generator, not the servers, ended the search upwards."""
     _, failing = ends(by_rate([trial for trial in trials if trial.purpose == "search"]))
-    return failing is None or any(trial.client_limited for trial in failing.trials)
+    if failing is None:
+        return True
+    theirs = tuple(trial for trial in failing.trials if not trial.client_limited)
+    return not theirs or Level(failing.rate_rps, theirs).excess <= 1
 
 
 def ends(known: list[Level]) -> tuple[Level | None, Level | None]:

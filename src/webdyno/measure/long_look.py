@@ -237,7 +237,7 @@ def _confirming_trial(
         servers=slot.used.servers,
         readings=slot.used.readings.replace(ceiling=ceiling_of(point, variant)),
     )
-    limited = is_client_limited(record)
+    limited = is_client_limited(record, rate_rps, searched.objectives)
     return trial_of(slot.load, rate_rps, searched.objectives, client_limited=limited)
 
 
