@@ -4,10 +4,12 @@ import os
 import socket
 import subprocess
 import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
 
 import pytest
 
-from webdyno.host.listening import Listens, addresses, holders
+from webdyno.host.listening import Listens, addresses, holders, holding_alone
 
 LISTENS = (
     "import socket, sys; s = socket.create_server(('127.0.0.1', int(sys.argv[1]))); "
@@ -18,7 +20,8 @@ JOINS = (
     "import socket, sys; s = socket.socket(type=socket.SOCK_DGRAM); "
     "s.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1); "
     "s.bind(('127.0.0.1', int(sys.argv[1]))); "
-    "len(sys.argv) > 2 and s.connect(('127.0.0.1', 9)); print(flush=True); sys.stdin.read()"
+    "len(sys.argv) > 2 and s.connect(('127.0.0.1', 9)); "
+    "print(s.getsockname()[1], flush=True); sys.stdin.read()"
 )
 
 
@@ -96,8 +99,43 @@ def test_a_port_that_others_share_by_udp_is_not_ours(more: list[str]) -> None:
             stdout=subprocess.PIPE,
         ) as other:
             assert other.stdout is not None
-            assert other.stdout.readline() == b"\n"
+            assert other.stdout.readline() == b"%d\n" % port
             assert holders(ours, place, os.getpid()) == []
             assert holders(ours, place._replace(is_udp=False), os.getpid()) == ours
             other.communicate()
         assert holders(ours, place, os.getpid()) == ours
+
+
+def test_nobody_joins_a_port_that_is_held_alone() -> None:
+    with socket.socket(type=socket.SOCK_DGRAM) as ours, socket.socket(type=socket.SOCK_DGRAM) as us:
+        ours.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        ours.bind(("127.0.0.1", 0))
+        port = ours.getsockname()[1]
+        with holding_alone("127.0.0.1", port):
+            for address in ("127.0.0.1", "0.0.0.0"):
+                with pytest.raises(OSError, match="in use"), joined(address, port):
+                    pass
+            us.sendto(b"to the server", ("127.0.0.1", port))
+            assert ours.recv(99) == b"to the server"
+        with joined("127.0.0.1", port), holding_alone("127.0.0.1", port):
+            pass
+
+
+def test_what_holds_a_port_alone_is_no_stranger() -> None:
+    with subprocess.Popen(
+        [sys.executable, "-c", JOINS, "0"], stdin=subprocess.PIPE, stdout=subprocess.PIPE
+    ) as other:
+        assert other.stdout is not None
+        port = int(other.stdout.readline())
+        place = Listens(port, None, "127.0.0.1", is_udp=True)
+        with holding_alone("127.0.0.1", port):
+            assert holders([other.pid], place, other.pid) == [other.pid]
+        other.communicate()
+
+
+@contextmanager
+def joined(address: str, port: int) -> Iterator[None]:
+    with socket.socket(type=socket.SOCK_DGRAM) as other:
+        other.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        other.bind((address, port))
+        yield

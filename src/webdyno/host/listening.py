@@ -1,8 +1,10 @@
 """Where processes listen, as everybody may read of the kernel, and which of them has a socket."""
 
+import os
+import socket
 import sys
 from collections.abc import Collection, Iterator
-from contextlib import suppress
+from contextlib import contextmanager, suppress
 from ipaddress import IPv4Address, IPv6Address, ip_address
 from pathlib import Path
 from typing import NamedTuple
@@ -51,9 +53,26 @@ def holders(pids: Collection[int], place: Listens, near: int) -> list[int] | Non
         held = {pid: listening & _sockets_of(pid) for pid in pids}
     except OSError:
         return None if users and users <= {place.uid, 0} else []
-    if place.host is not None and listening - set().union(*held.values()):
+    ours = _sockets_of(os.getpid()) if place.is_udp else set[str]()  # see `holding_alone`
+    if place.host is not None and listening - ours.union(*held.values()):
         return []
     return [pid for pid, sockets in held.items() if sockets]
+
+
+@contextmanager
+def holding_alone(host: str, port: int) -> Iterator[None]:
+    """Have nobody join a port of UDP meanwhile, though its sockets let anybody (SO_REUSEADDR).
+
+    By a socket that lets nobody; connected to itself, it gets nothing of what others send there.
+    """
+    family = socket.AF_INET6 if ":" in host else socket.AF_INET
+    with socket.socket(family, socket.SOCK_DGRAM) as held:
+        held.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        with suppress(OSError):  # then nobody may join it, or it is in a network without others
+            held.bind((host, port))
+            held.connect((host, port))
+        held.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 0)
+        yield
 
 
 def who_listens(port: int) -> list[int]:

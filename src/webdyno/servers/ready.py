@@ -18,6 +18,7 @@ from urllib.parse import quote
 
 from webdyno.core.load import SECURE, HttpProtocol, Load
 from webdyno.core.service import BAD_REQUEST, READY_WITHIN_S
+from webdyno.host.listening import holding_alone
 from webdyno.load.asking import Conversation, NoResponse
 from webdyno.load.interface import ServerResponse
 from webdyno.servers.service_graph import NewSocket, tcp
@@ -58,6 +59,8 @@ class Address:
     """What an HTTP server speaks there: http, https, h2, h2c or h3."""
     asked_host: str = ""
     """The host that clients ask for; empty where that is the address."""
+    certificate: str = ""
+    """SHA-256 of the certificate by which it is known, over HTTP/3."""
 
     @property
     def text(self) -> str:
@@ -70,9 +73,10 @@ class Address:
 
     @property
     def netloc(self) -> str:
-        """As it stands in a URL: a socket's path is percent-encoded, behind whose it has to be."""
+        """As it stands in a URL, behind whose it has to be; a socket's path is percent-encoded."""
         if self.socket is None:
-            return self._host_and_port
+            known_by = f"{self.certificate}@" if self.certificate else ""
+            return f"{known_by}{self._host_and_port}"
         return f"{self.uid}@{quote(str(self.socket), safe='')}"
 
     @property
@@ -120,6 +124,8 @@ class FirstResponse(NamedTuple):
     """Whether it reset the request's stream, over HTTP/2: it is up, but serves other requests."""
     unread: str = ""
     """Why an answer can't be read that came instead of a response."""
+    certificate: str = ""
+    """SHA-256 of its server's, over HTTP/3."""
 
     def says_the_same_as(self, other: "FirstResponse") -> bool:
         """Whether they are the same but for the moment."""
@@ -176,6 +182,8 @@ class AwaitedServer:
     asks_till_the_end: bool = False
     """Whether all of that is spent on the request; else some of it is kept for finding out what it
     might speak instead."""
+    is_known_by_certificate: bool = False
+    """Whether that alone is sent headers: others may join a port of UDP at any time."""
 
 
 class UntrustedServer(Exception):  # noqa: N818 (it becomes why a stack can't be measured)
@@ -203,12 +211,14 @@ def _wait_for_response(
     wrong: FirstResponse | None = None
     with_status: FirstResponse | None = None
     # Headers may hold secrets, and another user's program may have the port.
-    asked = replace(request, headers={}) if request.headers else request
+    is_bare = request.headers or server.is_known_by_certificate
+    asked = replace(request, headers={}) if is_bare else request
     while time.monotonic() < deadline:
         server.check_alive()
         response = _next_response(server, asked, conversation, given_up_at)
         if response is not None and asked is not request:
-            asked = request
+            if not server.is_known_by_certificate or _comes_to_know(server, asked, conversation):
+                asked = request
             continue
         if response is None:
             wrong = None
@@ -231,6 +241,19 @@ def _wait_for_response(
         time.sleep(POLL_S)
     seen = with_status or wrong
     return seen and seen._replace(is_reset=False)
+
+
+def _comes_to_know(
+    server: AwaitedServer, request: FirstRequest, conversation: Conversation
+) -> bool:
+    """Learn its certificate while nobody else can show one, and ask for that one from now on."""
+    address = server.address
+    with holding_alone(address.host, address.port):
+        said = _ask(conversation, address, request, RESPONSE_WITHIN_S) if server.is_own() else None
+    if said is None or not said.certificate:
+        return False
+    conversation.url = replace(address, certificate=said.certificate).url
+    return True
 
 
 def _next_response(
@@ -277,6 +300,8 @@ def spoken_instead(
 
 def why_silent(address: Address, request: FirstRequest, client_entry: Sequence[str] = ()) -> str:
     """Ask once more; return what is wrong with the response, nothing where nobody listens."""
+    if address.protocol == "h3":  # somebody else may have joined
+        request = replace(request, headers={})
     with _conversation(address, request, client_entry) as conversation:
         try:
             _said(conversation, address, request, ONCE_MORE_WITHIN_S)
@@ -331,13 +356,14 @@ def _ask(
     except NoResponse as none:
         if none.trouble == "untrusted":
             raise UntrustedServer(str(none)) from None
+        shown = FirstResponse(time.monotonic(), certificate=none.certificate)
         if none.trouble == "reset":
-            return FirstResponse(time.monotonic(), is_reset=True)
+            return shown._replace(is_reset=True)
         if not (none.was_refused or none.what_came):
             return None
         unread = str(none) if none.trouble == "malformed" else ""
-        return FirstResponse(time.monotonic(), unfinished=none.what_came, unread=unread)
-    return FirstResponse(time.monotonic(), said.status, said.body)
+        return shown._replace(unfinished=none.what_came, unread=unread)
+    return FirstResponse(time.monotonic(), said.status, said.body, certificate=said.certificate)
 
 
 def _said(
