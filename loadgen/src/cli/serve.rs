@@ -4,7 +4,10 @@ use std::io::{self, BufRead};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
+use std::{process, thread};
 
+use rustix::event::{PollFd, PollFlags, poll};
+use rustix::io::Errno;
 use serde::Serialize;
 use serde_json::json;
 
@@ -39,6 +42,7 @@ pub struct Args {
 }
 
 pub fn main(args: &Args) -> Result<u8, Stop> {
+    thread::spawn(end_without_reader);
     let idle = Arc::new(AtomicBool::new(true));
     let (mut engine, interrupt) =
         signals::engine(args.cpus.as_ref(), args.threads.unwrap_or(1), &idle)
@@ -56,6 +60,14 @@ pub fn main(args: &Args) -> Result<u8, Stop> {
         }
     }
     Ok(OK)
+}
+
+/// Ends all of it once nobody can read an answer: who gave the orders was killed.
+fn end_without_reader() {
+    let output = io::stdout();
+    // Whatever is asked for, it is told when the other end is closed.
+    while let Err(Errno::INTR) = poll(&mut [PollFd::new(&output, PollFlags::empty())], None) {}
+    process::exit(1);
 }
 
 fn answer(engine: &mut Engine, line: &[u8]) -> String {

@@ -12,6 +12,7 @@ import logging
 import os
 import re
 import select
+import shutil
 import signal
 import subprocess
 import tempfile
@@ -24,7 +25,7 @@ from pathlib import Path
 from typing import Self
 
 from webdyno.core.errors import OperationError
-from webdyno.host.children import run_program
+from webdyno.host.children import ending_with_us, run_program
 from webdyno.probes.stacks import OF_CALL, SAMPLED_HZ, Profile, profile_of
 
 logger = logging.getLogger(__name__)
@@ -70,9 +71,12 @@ class Perf:
         self._exits.close()
 
     def _start(self, control: Path, ack: Path) -> subprocess.Popen[bytes]:
+        if shutil.which(PERF) is None:
+            raise OperationError(NOT_THERE)
         try:
             return subprocess.Popen(
                 [
+                    *ending_with_us("KILL"),
                     *(PERF, *self._options, f"--cpu={self._cpus}", "--delay=-1"),
                     *(f"--output={self.output}", f"--control=fifo:{control},{ack}"),
                 ],

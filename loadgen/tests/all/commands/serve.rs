@@ -117,3 +117,15 @@ fn serving_ends_at_a_signal_while_nothing_is_asked() {
     rustix::process::kill_process(pid, rustix::process::Signal::TERM).expect("a process");
     assert_eq!(serving.child.wait().expect("an end").code(), Some(0));
 }
+
+/// Whoever gave the order was killed.
+#[test]
+fn it_ends_within_a_slot_whose_answer_nobody_can_read() {
+    let server = Server::answering(HELLO);
+    let Serving { mut child, input, output } = Serving::start();
+    let order = order(&server.url(), 1, json!({"count": null, "duration_s": 600.0}));
+    let mut input = input.expect("open");
+    input.write_all(format!("{order}\n").as_bytes()).expect("listening");
+    drop(output);
+    assert_eq!(child.wait().expect("an end").code(), Some(1));
+}

@@ -141,7 +141,7 @@ def route_of(method: str, path: str, examples: Mapping[str, object]) -> Route:
     def value(match: re.Match[str]) -> str:
         name = match["angle"] or match["brace"] or match["colon"]
         if name in examples:
-            return quote(str(examples[name]), safe="")
+            return quote(str(examples[name]), safe="", errors="replace")
         if match["type"] == "int" or A_NUMBER.search(name):
             return "1"
         lacking.append(name)
@@ -293,7 +293,10 @@ def _operation(data: Table, path: str, method: str, operation: Table) -> Route:
         return route
     if lacking:
         return route._replace(filled=None, lacks=WITHOUT_VALUE.format(names=", ".join(lacking)))
-    pairs = (f"{quote(key)}={quote(str(value), safe='')}" for key, value in query.items())
+    pairs = (
+        f"{quote(key, errors='replace')}={quote(str(value), safe='', errors='replace')}"
+        for key, value in query.items()
+    )
     return route._replace(filled=f"{route.filled}?{'&'.join(pairs)}")
 
 
