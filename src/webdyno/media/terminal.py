@@ -3,10 +3,9 @@
 What is folded and what is drawn is left to the page.
 """
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from itertools import islice
-from textwrap import wrap
 from typing import NamedTuple
 
 from rich.cells import cell_len
@@ -23,25 +22,21 @@ from rich.segment import Segment
 from rich.table import Table as Grid
 from rich.text import Text
 
-from webdyno.core import format as text
 from webdyno.core.judgement import Verdict
 from webdyno.media import document as doc
 from webdyno.media.console import plain_console
+from webdyno.media.lines import broken, wrap_text
 
 WIDTH = 100
 """Columns that a document takes at most, on however wide a terminal."""
 INDENT = 2
 GAP = 2
-NO_BREAK = "\xa0"
-"""Where lines are broken by textwrap, which heeds it; rich doesn't."""
 FEWEST_OF_NAMES = 20
 """Columns that are left to the names of rows, for these to be in a table."""
 NARROWEST_TERMS = 7
 """Columns of facts' terms at least, so that lists of them line up."""
-LONGEST_HEADING = 18
-"""Columns of a heading above figures that is broken where there is too little room."""
 BROKEN_HEADING = 12
-"""Columns of its longest word from which on that is broken as well."""
+"""Columns of a heading's longest word from which on that is broken."""
 FEWEST_OF_WORDS = 9
 """Columns that are left to words before figures, however little room there is."""
 
@@ -191,16 +186,6 @@ def _facts(block: doc.FactList, width: int) -> Grid:
     return grid
 
 
-def wrap_text(said: str, width: int, style: str = "") -> Text:
-    """Break text into lines, none between a number and its unit."""
-    broken = [
-        line
-        for paragraph in said.splitlines()
-        for line in wrap(text.bound(paragraph, NO_BREAK), max(width, 1), break_on_hyphens=False)
-    ]
-    return Text("\n".join(broken).replace(NO_BREAK, " "), style)
-
-
 class _Drawn(NamedTuple):
     column: doc.Column
     heading: Text
@@ -210,6 +195,11 @@ class _Drawn(NamedTuple):
         """Return how many columns of the terminal it takes, its heading folded or not."""
         words = self.heading.plain.split() if folded else [self.heading.plain]
         return max(0, *map(cell_len, words), *(cell.cell_len for cell in self.cells))
+
+    def needed(self, width: int) -> int:
+        """Return how much of a width its lines take."""
+        lines = broken(self.heading, width).plain.splitlines()
+        return min(width, max(0, *map(cell_len, lines), *(cell.cell_len for cell in self.cells)))
 
 
 def _table(table: doc.Table, width: int) -> Iterator[RenderableType]:
@@ -283,30 +273,29 @@ def _fitting(columns: Sequence[_Drawn], width: int) -> list[int]:
     Of heads long names first, as a URL's, before the names of rows.
     """
     widths = [column.width() for column in columns]
-    if _together(widths) > width:
-        widths = [column.width(folded=True) for column in columns]
-    words = [
-        place for place, column in enumerate(columns) if column.column.kind in {"words", "name"}
-    ]
-    if _together(widths) > width:
-        widths = [
-            max(min(wide, LONGEST_HEADING), *(cell.cell_len for cell in column.cells))
-            if column.column.is_figures
-            else wide
-            for column, wide in zip(columns, widths, strict=True)
-        ]
-    headings = [place for place, column in enumerate(columns) if column.column.is_figures]
+    folded = {place: column.width(folded=True) for place, column in enumerate(columns)}
+    figures = {
+        place: _narrowest(column)
+        for place, column in enumerate(columns)
+        if column.column.is_figures
+    }
+    words = {
+        place: FEWEST_OF_WORDS
+        for place, column in enumerate(columns)
+        if column.column.kind in {"words", "name"}
+    }
+    for least in (folded, figures, words):
+        _narrow(widths, least, width)
+    return [column.needed(wide) for column, wide in zip(columns, widths, strict=True)]
+
+
+def _narrow(widths: list[int], least: Mapping[int, int], width: int) -> None:
+    """Narrow the widest columns, down to the `least` of each, until all have room."""
     while _together(widths) > width:
-        wide = [place for place in headings if widths[place] > _narrowest(columns[place])]
+        wide = [place for place in least if widths[place] > least[place]]
         if not wide:
-            break
+            return
         widths[max(wide, key=lambda place: widths[place])] -= 1
-    while _together(widths) > width and words:
-        widest = max(words, key=lambda place: widths[place])
-        if widths[widest] <= FEWEST_OF_WORDS:
-            break
-        widths[widest] -= 1
-    return widths
 
 
 def _narrowest(column: _Drawn) -> int:
@@ -327,5 +316,5 @@ def _lined_up(
         justify: JustifyMethod = "right" if shown.column.is_figures else "left"
         grid.add_column(width=wide, justify=justify, overflow="fold")
     for row in rows:
-        grid.add_row(*row)
+        grid.add_row(*map(broken, row, widths))
     return grid
