@@ -245,7 +245,7 @@ class Panel(NamedTuple):
     narrow_svg: str = ""
     """The same for a phone; none of a chart that can't be drawn so narrow."""
     is_half: bool = False
-    """Whether it is drawn so small that two fit next to each other, and one on a phone."""
+    """Whether it is drawn so small that two fit next to each other."""
 
 
 @dataclass(frozen=True)

@@ -197,16 +197,10 @@ def panel(
     heading: str = "",
     height: int = HEIGHT_PX,
     is_half: bool = False,
-    fits_all: bool = False,
 ) -> Panel:
-    """Draw a chart as a panel of a figure: as one of two, or for wide and for narrow screens.
-
-    `fits_all` draws one of two for narrow screens as well.
-    """
+    """Draw a chart as a panel of a figure, for wide and for narrow screens; or as one of two."""
     wide = drawn(chart, height=height, width=HALF_PX if is_half else WIDTH_PX)
-    narrow = ""
-    if fits_all or not is_half:
-        narrow = drawn(chart, height=height, width=NARROW_PX)
+    narrow = drawn(chart, height=height, width=NARROW_PX)
     return Panel(name, alt_text, wide, heading, narrow, is_half=is_half)
 
 

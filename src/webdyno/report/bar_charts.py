@@ -72,7 +72,6 @@ def bar_panel(point: PointView, table: MetricTable, *, is_half: bool) -> Panel:
         heading=heading,
         height=ROW_PX * len(rows),
         is_half=is_half,
-        fits_all=True,
     )
 
 

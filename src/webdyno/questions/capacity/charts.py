@@ -61,7 +61,6 @@ def capacity_figure(point: PointView) -> Figure | None:
                     chart,
                     heading=heading,
                     is_half=several,
-                    fits_all=True,
                 )
             )
     if not panels:
