@@ -5,9 +5,10 @@ import pytest
 
 from builders import SimulatedVariant, run_head, simulated_run
 from webdyno.comparison import judge
-from webdyno.comparison.comparison import compare_variants, fewest_rounds
+from webdyno.comparison.comparison import compare_variants, fewest_rounds, invert
 from webdyno.comparison.ratio import shown_estimate
 from webdyno.comparison.sentences import further, headline
+from webdyno.core.base import Interval
 from webdyno.core.judgement import Comparison, Judgement, Verdict
 from webdyno.core.measure import Measure
 from webdyno.core.metrics import METRICS, MetricRule
@@ -38,6 +39,20 @@ def test_the_ratio_is_of_the_variant_to_the_baseline() -> None:
     assert comparison.verdict is Verdict.FASTER
     assert len(comparison.rounds) == len(comparison.by_round) == 8
     assert np.exp(np.log(comparison.by_round).mean()) == pytest.approx(comparison.ratio.estimate)
+
+
+def test_all_intervals_are_turned_with_the_ratio() -> None:
+    fleet = {name: SimulatedVariant() for name in ("b", "a")}
+    (comparison,) = compared(fleet, rounds=8)
+    known = comparison.replace(
+        worst_case=Interval(low=0.98, estimate=1.0, high=1.04),
+        alone=Interval(low=0.5, estimate=1.0, high=4.0),
+        rules_out="the difference is between −2% and +4%",
+    )
+    turned = invert(known)
+    assert turned.alone is not None
+    assert (turned.alone.low, turned.alone.high) == (0.25, 2.0)
+    assert turned.rules_out == "the difference is between −3.9% and +2.1%"
 
 
 def test_only_rounds_with_both_values_are_paired() -> None:

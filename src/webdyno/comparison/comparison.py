@@ -335,9 +335,13 @@ def variant_value(data: PointData, variant: str, rule: MetricRule) -> VariantVal
 
 
 def invert(comparison: Comparison) -> Comparison:
+    ratio = comparison.ratio and comparison.ratio.inverse()
+    worst_case = comparison.worst_case and comparison.worst_case.inverse()
     return comparison.replace(
-        ratio=comparison.ratio and comparison.ratio.inverse(),
-        worst_case=comparison.worst_case and comparison.worst_case.inverse(),
+        ratio=ratio,
+        worst_case=worst_case,
+        alone=comparison.alone and comparison.alone.inverse(),
+        rules_out=comparison.rules_out and rules_out(worst_case or ratio),
         by_round=[1 / value for value in comparison.by_round],
     )
 
