@@ -127,8 +127,9 @@ def _columns_of_variants(
         rows.append([name, *values, *ratio])
         if tail := tails.get(table.metric.name):
             merged = (merged_latency(point.data, variant) for variant in variants)
-            name = Cell(f"Latency {tail}", below="all slots")
-            rows.append([name, *(percentile(all_, tail) for all_ in merged), *uncompared])
+            beyond = [percentile(all_, tail) for all_ in merged]
+            if set(beyond) != {text.MISSING}:
+                rows.append([Cell(f"Latency {tail}", below="all slots"), *beyond, *uncompared])
     if point.has_one_load:  # the trials of a search fail by intent
         failed = (text.number(_failures(point.data, variant)) for variant in variants)
         rows.append(["Failed requests", *failed, *blank])
@@ -227,7 +228,8 @@ def value_words(metric: Metric, value: VariantValue | None) -> str:
 
 
 def _failures(data: PointData, variant: str) -> int:
-    return sum(slot.load.failures.total for slot in data.of_variant(variant))
+    """Count requests that failed, those of ramp-ups as well: so do the warnings about them."""
+    return sum(slot.load.all_of_it.failures.total for slot in data.of_variant(variant))
 
 
 def _ratio_cells(
