@@ -209,3 +209,8 @@ def test_latency_has_three_digits() -> None:
     assert text.latency_and_bounds(short) == ("0.8 µs", "0.3–2.0")
     exact = Interval(low=1_619.0, estimate=1_622.0, high=1_625.0)
     assert text.latency_and_bounds(exact) == ("1.62 ms", "1.62–1.62")
+
+
+def test_names_with_commas_are_told_apart() -> None:
+    assert text.listed_to(2, ["a", "b", "c"]) == "a, b and 1 more"
+    assert text.listed_to(2, ["nginx, slow", "b"]) == "nginx, slow; b"

@@ -12,9 +12,11 @@ from report import comparisons, questions, runs, sweeps
 from report.approved import assert_as_approved
 from report.in_terminal import in_terminal
 from validity.broken import readings_with
+from webdyno.core.judgement import Verdict
 from webdyno.core.metrics import METRICS
 from webdyno.core.records import SlotRecord
-from webdyno.report.brief import brief
+from webdyno.media import document as doc
+from webdyno.report.brief import brief, said_once
 from webdyno.report.headlines import next_steps
 from webdyno.report.words import kind_words
 
@@ -191,3 +193,12 @@ def test_a_ratio_that_is_no_quotient_of_its_columns_is_called_a_mean() -> None:
     """0.538× stood next to 40,900 and 76,300, whose quotient is 0.536."""
     assert "  mean  " in printed(questions.ranking(), width=120)
     assert "mean" not in printed(comparisons.decided())
+
+
+def test_what_is_so_of_several_variants_stands_once_on_the_page() -> None:
+    lines = ["variant a: it ran before", "variant b: it ran before", "variant b: it is full"]
+    warning = doc.Callout(Verdict.INCONCLUSIVE, "rule", "note", lines, "Do it.")
+    assert said_once(warning, {"a", "b"}).lines == [
+        "variants a and b: it ran before",
+        "variant b: it is full",
+    ]

@@ -87,6 +87,13 @@ def test_what_is_inconclusive_has_low_confidence() -> None:
     assert said.startswith("Low: not decided, 6 single restarts gave ")
 
 
+def test_systems_that_ran_before_are_not_said_to_be_restarted() -> None:
+    point = point_of(comparisons.decided)
+    before = [each.replace(ran_before=["nginx"]) for each in point.data.preflights]
+    (said,) = confidence(replace(point, data=replace(point.data, preflights=before)))
+    assert said.startswith("High: nginx ahead in all 8 rounds (single ones 1.")
+
+
 def test_of_several_variants_it_is_said_who_shares_a_word() -> None:
     (said,) = confidence(point_of(comparisons.several_variants))
     assert said.startswith("Low: ")

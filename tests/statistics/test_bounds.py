@@ -271,7 +271,8 @@ def test_what_survives_is_true(truth: float, lowered: float, raised: float, half
 )
 def test_the_tipping_point(ends: tuple[float, float, float], bound: Bound, said: str) -> None:
     assert tipping(Estimate(*ends, "t"), bound, log1p(0.02)) == (
-        f"interference shifted the ratio by at most {said} to change the verdict"
+        "interference shifted the ratio toward this verdict by at most "
+        f"{said} to change the verdict"
     )
 
 

@@ -100,6 +100,23 @@ def test_lower_is_better_for_times_and_costs() -> None:
     assert ask_by_sampling(d[:5], OneSided(0.0, "lower", most_rounds=30)) is None
 
 
+@pytest.mark.parametrize(
+    ("better", "ratio", "why"),
+    [
+        ("higher", 1.0, "a fall of more than 4.8% is ruled out"),
+        ("higher", 0.8, "a fall of more than 4.8% is certain"),
+        ("lower", 1.0, "a rise of more than 5% is ruled out"),
+        ("lower", 1.2, "a rise of more than 5% is certain"),
+    ],
+)
+def test_what_is_tolerated_is_said_as_a_fall_or_a_rise(
+    better: Literal["higher", "lower"], ratio: float, why: str
+) -> None:
+    found = ask_by_sampling(np.full(6, log(ratio)), OneSided(0.05, better, most_rounds=30))
+    assert found is not None
+    assert found.why == why
+
+
 def test_ratios_without_noise_are_answered() -> None:
     found = ask_by_sampling(np.full(6, log(0.97)), OneSided(0.05, "higher", most_rounds=30))
     assert found is not None

@@ -358,7 +358,8 @@ def listed(words: Iterable[str], joined_by: str = "and") -> str:
 def listed_to(most: int, words: Sequence[str]) -> str:
     """Write the first of some words, and how many more there are: `a, b and 3 more`."""
     more = f" and {len(words) - most:,} more" if len(words) > most else ""
-    return ", ".join(words[:most]) + more
+    between = "; " if any("," in word for word in words) else ", "
+    return between.join(words[:most]) + more
 
 
 LONGEST_LINE = 500

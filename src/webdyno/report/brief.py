@@ -204,6 +204,19 @@ def _taken_apart(line: str, variants: Container[str]) -> tuple[str, str]:
     return (begin[1], line[begin.end() :]) if begin and begin[1] in variants else ("", line)
 
 
+def said_once(warning: doc.Callout, variants: Container[str]) -> doc.Callout:
+    """Return a warning in which what is so of several variants stands once."""
+    about: dict[str, list[str]] = {}
+    for line in warning.lines:
+        variant, what = _taken_apart(line, variants)
+        about.setdefault(what, []).append(variant)
+    lines = [
+        f"variant{'s' * (len(names) > 1)} {listed(names)}: {what}" if all(names) else what
+        for what, names in about.items()
+    ]
+    return replace(warning, lines=lines)
+
+
 def _names(variants: Sequence[str]) -> str:
     """Return names, or how many there are where there is no room for them."""
     names = listed(variants)

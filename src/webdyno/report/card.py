@@ -55,8 +55,8 @@ def card(view: RunView) -> Facts:
         facts += [("Confidence", said) for said in confidence(only)]
         facts += alone(only)
     facts.append(("What it holds for" if _holds(view) else "What was asked", scope_of(view)))
-    if only:
-        facts += [("Not certain", said) for said in not_certain(only)]
+    if only and (open_ones := [*not_certain(only)]):
+        facts.append(("Not certain", " ".join(open_ones)))
     return facts
 
 
@@ -158,7 +158,7 @@ def confidence(point: PointView) -> Iterator[str]:
     asked = [each for each in point.decisive if each.ratio and each.verdict is not Verdict.INVALID]
     if not asked:
         return
-    said = [*_agreement(asked, point.judgement.rounds), interference_words(asked, point.data)]
+    said = [*_agreement(asked, point), interference_words(asked, point.data)]
     said.append(slots_excluded(point) if point.judgement.excluded else "nothing excluded")
     if point.data.head.machine.split.shared:
         said.append("servers and client shared CPUs")
@@ -172,8 +172,8 @@ def sureness(point: PointView) -> Iterator[str]:
         return
     (only,) = asked
     doubts = f" ({', '.join(known)})" if (known := _doubts(only, point)) else ""
-    level = _level(only, point)
-    yield f"Confidence{_of_size(only, level)}: {level}{doubts}; {_how_many_agree(only)}."
+    level, agreeing = _level(only, point), _how_many_agree(only, _starts(point))
+    yield f"Confidence{_of_size(only, level)}: {level}{doubts}; {agreeing}."
 
 
 def _levels(asked: Sequence[Comparison], point: PointView) -> str:
@@ -234,13 +234,20 @@ def _agreeing(comparison: Comparison) -> int:
     return sum((ratio > 1) == (comparison.ratio.estimate > 1) for ratio in comparison.by_round)
 
 
-def _agreement(asked: Sequence[Comparison], rounds: int) -> Iterator[str]:
+def _starts(point: PointView) -> str:
+    """Return what rounds are: restarts, unless systems ran before and aren't started again."""
+    return "rounds" if point.data.ran_before else "restarts"
+
+
+def _agreement(asked: Sequence[Comparison], point: PointView) -> Iterator[str]:
     if len(asked) != 1:
         return
     (only,) = asked
     low, high = (text.significant(end(only.by_round), 3) for end in (min, max))
     between = low if low == high else f"{low}{text.DASH}{high}"
-    counted = "restarts" if len(only.by_round) == rounds else f"restarts that count (of {rounds})"
+    counted, rounds = _starts(point), point.judgement.rounds
+    if len(only.by_round) != rounds:
+        counted += f" that count (of {rounds})"
     if only.verdict in DECIDED:
         who = f"{only.a} " if only.verdict in AHEAD else ""
         yield f"{who}{_how_many_agree(only, counted)} (single ones {between}{text.TIMES})"
@@ -249,10 +256,10 @@ def _agreement(asked: Sequence[Comparison], rounds: int) -> Iterator[str]:
         yield f"{about}, {len(only.by_round)} single {counted} gave {between}{text.TIMES}"
 
 
-def _how_many_agree(comparison: Comparison, counted: str = "restarts") -> str:
+def _how_many_agree(comparison: Comparison, counted: str) -> str:
     """Return in how many restarts it is as the verdict says: `ahead in all 6 restarts`."""
-    agreeing, restarts = _agreeing(comparison), len(comparison.by_round)
-    whose = f"all {restarts}" if agreeing == restarts else f"{agreeing} of {restarts}"
+    agreeing, rounds = _agreeing(comparison), len(comparison.by_round)
+    whose = f"all {rounds}" if agreeing == rounds else f"{agreeing} of {rounds}"
     side = AHEAD.get(comparison.verdict)
     return f"{side} in {whose} {counted}" if side else f"{whose} {counted} agree"
 

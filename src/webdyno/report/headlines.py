@@ -122,7 +122,7 @@ def _of_all(warnings: Sequence[ValidityWarning]) -> str:
     names = [each.variant for each in warnings if each.rule == worst.rule and each.variant]
     what = as_called(worst.what).removeprefix(f"variant {worst.variant}")
     said = f"{text.listed(dict.fromkeys(names))}{what}" if names else text.upper_first(what)
-    return f"{said.rstrip('.')}."
+    return said if said.endswith(("!", "?")) else f"{said.rstrip('.')}."
 
 
 def _by_verdict(asked: Sequence[Comparison]) -> Iterator[Headline]:

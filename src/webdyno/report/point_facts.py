@@ -200,7 +200,7 @@ def _noise(point: PointView) -> Iterator[tuple[str, str]]:
 def _allowed_for(point: PointView) -> str:
     """Return by how much interference widens what was asked, and what it widens by more."""
     asked = point.decisive
-    most, short = worst_interference(asked), METRICS[asked[0].metric].short
+    most, decides = worst_interference(asked), METRICS[asked[0].metric]
     if 1 + most < SMALLEST_REPORTED:
         return ""
     if most <= 1:
@@ -209,11 +209,12 @@ def _allowed_for(point: PointView) -> str:
             for each in point.judgement.comparisons
             if METRICS[each.metric].in_brief and worst_interference([each]) > MUCH_WIDER * most
         ]
-        more = f", of {text.listed(kind_words(wider))} by more" if wider else ""
-        return f"CI of {short} widened by up to {text.percent(most)}{more}"
+        others = kind_words(wider, apart={decides.kind})
+        more = f", of {text.listed(others)} by more" if wider else ""
+        return f"CI of {decides.short} widened by up to {text.percent(most)}{more}"
     if any(comparison.limited_by for comparison in asked):
         return ""  # the headline says who was limited
-    return f"its effect on {short} has no tight bound"
+    return f"its effect on {decides.short} has no tight bound"
 
 
 def alone(point: PointView) -> Iterator[tuple[str, str]]:

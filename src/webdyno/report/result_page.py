@@ -30,6 +30,7 @@ from webdyno.report.brief import (
     outcome,
     run_sections,
     said_of_deciding,
+    said_once,
 )
 from webdyno.report.card import card, tiles
 from webdyno.report.conditions import when
@@ -121,7 +122,8 @@ def _sections(folder: Path, view: RunView) -> Iterator[doc.Block]:
     if view.whole:
         yield from view.whole.sections(folder, view)
     in_full = [warning for warning in view.warnings if _is_said_elsewhere(view, warning)]
-    warnings = [warning for warning in view.warnings if warning not in in_full]
+    variants = view.head.experiment.variants
+    warnings = [said_once(each, variants) for each in view.warnings if each not in in_full]
     grave = [warning for warning in warnings if warning.tone is Verdict.INVALID]
     if grave:
         yield doc.Section("Warnings", grave)
@@ -129,8 +131,11 @@ def _sections(folder: Path, view: RunView) -> Iterator[doc.Block]:
     results = [] if view.several else result_figures(view.points[0])
     first = 1 if view.several else 0 if view.has_ranks else len(figures)
     yield _deciding(view, [*figures[:first], *results])
-    if mild := [warning for warning in warnings if warning not in grave]:
-        yield doc.Section("Notes" if grave else "Warnings", mild)
+    mild = [warning for warning in warnings if warning not in grave]
+    if grave or view.whole:
+        in_full = [*mild, *in_full]
+    elif mild:
+        yield doc.Section("Warnings", mild)
     yield from run_sections(view, to_paste=True)
     if view.several:
         points = [_fold_point(point) for point in view.points]

@@ -179,7 +179,7 @@ def _places(
     for variant, labels in by_variant.items():
         who, named = variant or "all variants", len(labels) <= NAMED_POINTS
         if len(labels) == points:
-            yield f"{who} at all {points} points"
+            yield f"{who} at {'both' if points == 2 else f'all {points}'} points"
         else:
             names = f" ({'; '.join(labels)})" if named else ""
             yield f"{who} at {len(labels)} of {points} points{names}"

@@ -197,4 +197,5 @@ def tipping(measured: Estimate, bound: Bound, limit: float) -> str | None:
     change = f"it would take {percent(expm1(needed))} to change the verdict"
     if allowed > LARGEST_LOG:
         return f"how far interference shifted the ratio can't be bounded; {change}"
-    return f"interference shifted the ratio by at most {percent(expm1(allowed))}; {change}"
+    shifted = f"by at most {percent(expm1(allowed))}"
+    return f"interference shifted the ratio toward this verdict {shifted}; {change}"

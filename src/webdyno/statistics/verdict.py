@@ -252,19 +252,26 @@ def ask_by_sampling(d: Logs, question: OneSided) -> OneSidedAnswer | None:
     reach = t_reach(n, sd, level)
     low, high = mean - reach, mean + reach
     p = 1 - float(stdtr(n - 1, (mean - question.margin) / (sd / n**0.5)))
-    question_text = (
-        f"a gain above {percent(exp(question.margin) - 1)}" if question.tolerance else "a gain"
-    )
     answer: Literal["yes", "no", "inconclusive"] = "inconclusive"
     required = f"(p = {p:.2g}, {level:.2g} required)"
-    why = f"{question_text} is neither certain nor ruled out after {n} rounds {required}"
+    said = _loss_words(question) or "a gain"
+    why = f"{said} is neither certain nor ruled out after {n} rounds {required}"
     if low > question.margin:
-        answer, why = "yes", f"{question_text} is certain"
+        answer, why = "yes", f"{said} is {'ruled out' if question.tolerance else 'certain'}"
     elif high < question.margin:
-        answer, why = "no", f"{question_text} is ruled out"
+        answer, why = "no", f"{said} is {'certain' if question.tolerance else 'ruled out'}"
     return OneSidedAnswer(
         question=question.words, answer=answer, at_least=exp(low), at_most=exp(high), why=why
     )
+
+
+def _loss_words(question: OneSided) -> str:
+    """Return the loss that isn't tolerated; empty where the question is whether there is a gain."""
+    if not question.tolerance:
+        return ""
+    if question.better == "lower":
+        return f"a rise of more than {percent(question.tolerance)}"
+    return f"a fall of more than {percent(1 - exp(question.margin))}"
 
 
 def one_sided_of(

@@ -65,6 +65,10 @@ LONGEST_NAME = 16
 JUST_ONE = re.compile(r"^(?:\w+\.\.\w+, )?1 commit: (?P<commit>.*)$", re.DOTALL)
 REPEAT = "Repeat"
 """The line with the command that asks again."""
+BOTH_COPIES = (
+    "Checks compare head with both copies of the baseline together, "
+    "what follows with the first copy alone."
+)
 MOST_GROWN = 2
 """Endpoints whose growth is a line each; the page has all."""
 
@@ -93,7 +97,7 @@ class GateWhole:
 
     def sections(self, folder: Path, view: RunView) -> Iterator[doc.Block]:
         """Yield the claims, what grew, and the profile rounds' pages, those that are there."""
-        yield doc.Section("Checks", list(self.blocks()))
+        yield doc.Section("Checks", list(self.blocks()), note=BOTH_COPIES)
         if grown := [doc.Paragraph(growth_line(growth)) for growth in self.gate.grew]:
             yield doc.Section("What grew", grown)
         yield from growth_tables(self.gate.grew)
