@@ -211,6 +211,6 @@ def test_latency_has_three_digits() -> None:
     assert text.latency_and_bounds(exact) == ("1.62 ms", "1.62–1.62")
 
 
-def test_names_with_commas_are_told_apart() -> None:
+def test_names_with_commas_are_listed_with_semicolons() -> None:
     assert text.listed_to(2, ["a", "b", "c"]) == "a, b and 1 more"
     assert text.listed_to(2, ["nginx, slow", "b"]) == "nginx, slow; b"

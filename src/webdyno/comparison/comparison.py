@@ -335,6 +335,7 @@ def variant_value(data: PointData, variant: str, rule: MetricRule) -> VariantVal
 
 
 def invert(comparison: Comparison) -> Comparison:
+    """Turn the ratio around, and all intervals of it."""
     ratio = comparison.ratio and comparison.ratio.inverse()
     worst_case = comparison.worst_case and comparison.worst_case.inverse()
     return comparison.replace(
