@@ -179,7 +179,8 @@ def test_half_a_character_in_a_record_does_not_cost_the_report(tmp_path: Path) -
 
 def test_flags_are_code_that_is_not_broken() -> None:
     assert prose("make it longer (--set a.b=5), or `run --full`; a--b") == (
-        'make it longer (<code class="flag">--set a.b=5</code>), or <code>run --full</code>; a--b'
+        'make it longer (<code><span class="flag">--set</span> a.b=5</code>), or '
+        '<code>run <span class="flag">--full</span></code>; a--b'
     )
 
 

@@ -20,7 +20,7 @@ from webdyno.questions.capacity.charts import trial_rows
 from webdyno.report.bar_charts import bar_figure, bar_rows
 from webdyno.report.factor_charts import factor_axis, factor_figures, in_powers, value_rows
 from webdyno.report.point_charts import latency_rows, point_figures, slot_rows
-from webdyno.report.ratio_charts import arrowheads, ratio_figure, ratio_row
+from webdyno.report.ratio_charts import arrowheads, ratio_axis, ratio_figure, ratio_row
 
 
 def figures(run: SimulatedRun) -> dict[str, Figure]:
@@ -271,3 +271,11 @@ def test_bars_begin_at_zero_and_show_the_figures_of_the_table() -> None:
 def test_what_is_invalid_has_no_bar() -> None:
     assert bar_figure(runs.seen(comparisons.invalid()).points[0]) is None
     assert bar_figure(runs.seen(comparisons.no_round()).points[0]) is None
+
+
+@pytest.mark.parametrize("ends", [(0.98, 4.0), (0.5, 1.9), (0.02, 1000.0)])
+def test_an_axis_of_ratios_that_differ_much_has_a_label_at_one(ends: tuple[float, float]) -> None:
+    ticks = ratio_axis(*ends).to_dict()["values"]
+    assert 1.0 in ticks
+    assert len(ticks) <= 8
+    assert "values" not in ratio_axis(0.95, 1.1).to_dict()

@@ -19,6 +19,8 @@ from webdyno.media.drawing import DARK, FONT, LIGHT, Mark, marks
 CODE = re.compile(
     r"`(?P<command>[^`]*)`|(?<![\w-])(?P<flag>--[a-z][\w-]*(?: [\w.]+=[\w.]*\w)?|-c \d+)"
 )
+OPTION = re.compile(r"(?<!\S)--?[a-z][\w-]*")
+"""In a command: no line ends within it."""
 OF_ALL = "webdyno.media"
 """Whose templates all pages have."""
 NARROW_SPACE = "\u202f"
@@ -110,11 +112,15 @@ def prose(said: str) -> Markup:
     """Typeset a sentence: commands and flags as code, no line's end between a number and unit."""
 
     def code(match: re.Match[str]) -> str:
-        flag = match["flag"]
-        return f'<code class="flag">{flag}</code>' if flag else f"<code>{match['command']}</code>"
+        said = match["flag"] or match["command"]
+        return f"<code>{OPTION.sub(_in_one_line, said)}</code>"
 
     spaced = str(escape(text.bound(printable(said), NARROW_SPACE)))
     return Markup(CODE.sub(code, spaced))  # noqa: S704 (escaped before)
+
+
+def _in_one_line(option: re.Match[str]) -> str:
+    return f'<span class="flag">{option[0]}</span>'
 
 
 def answer_html(headline: str, rows: Sequence[Mapping[str, object]]) -> str:

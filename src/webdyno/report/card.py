@@ -63,7 +63,7 @@ def card(view: RunView) -> Facts:
 def _holds(view: RunView) -> bool:
     """Whether any answer says something, if only that it is open."""
     nothing = {Verdict.INVALID, Verdict.INCOMPLETE}
-    tones = [answer.tone for answer in view.headlines]
+    tones = [answer.tone for answer in view.headlines] or list(view.counts)
     return not tones or any(tone not in nothing for tone in tones)
 
 

@@ -23,7 +23,7 @@ from webdyno.media.drawing import (
     values,
     variant_encodings,
 )
-from webdyno.report.ratio_charts import FACTOR, band_words, ratio_row
+from webdyno.report.ratio_charts import FACTOR, band_words, ratio_axis, ratio_row
 from webdyno.report.show import PointView, RunView
 from webdyno.report.tables import confidence_words
 from webdyno.report.words import (
@@ -122,7 +122,11 @@ class _Upright:
     def encode(self, field: str) -> alt.Y:
         """Return the axis with a field on it."""
         scale = alt.Scale(type=self.kind, domain=list(self.domain), nice=False, clamp=True)
-        axis = alt.Axis(labelExpr=self.labels, tickCount=6, labelOverlap="greedy")
+        axis = (
+            ratio_axis(*self.domain)
+            if self.labels == FACTOR
+            else alt.Axis(labelExpr=self.labels, tickCount=6, labelOverlap="greedy")
+        )
         return alt.Y(f"{field}:Q", title=self.title, scale=scale, axis=axis)
 
     def cut(self, rows: Rows) -> Rows:

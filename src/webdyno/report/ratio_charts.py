@@ -5,6 +5,7 @@ At one point they stand below each other; of several points they are drawn along
 """
 
 from collections.abc import Iterable
+from math import ceil, floor, log, log10
 from typing import Any
 
 import altair as alt
@@ -38,6 +39,9 @@ MOST_ROOM = 4.0
 ARROWS = ("M-2.2,0L0,-1V1Z", "M2.2,0L0,-1V1Z")
 """Heads that point left and right; the interval continues there."""
 FACTOR = "format(datum.value, '.4~g') + '×'"
+WIDE, APART = 1.8, 0.13
+"""Times its begin that an axis reaches to have its labels chosen, and what share of it (ln) has
+room for one of them."""
 
 
 def ratio_figure(table: MetricTable) -> Figure | None:
@@ -118,7 +122,7 @@ def _chart(rows: Rows, against: str, height_px: int) -> Layers:
     reach = _reach(rows)
     base = alt.Chart(values([_within(row, reach) for row in rows]))
     scale = alt.Scale(type="log", domain=reach, nice=False, clamp=True, padding=18)
-    axis = alt.Axis(labelExpr=FACTOR, tickCount=6, labelOverlap="greedy", labelSeparation=8)
+    axis = ratio_axis(*reach)
     title = f"Ratio to {against} (log scale)"
 
     def across(field: str) -> alt.X:
@@ -175,6 +179,29 @@ def _chart(rows: Rows, against: str, height_px: int) -> Layers:
             x=alt.value("width"), y=down("label_px"), text="result:N"
         ),
     )
+
+
+def ratio_axis(low: float, high: float) -> alt.Axis:
+    """Return an axis of ratios; that of a wide range has a label at 1, whatever else has room."""
+    return alt.Axis(
+        labelExpr=FACTOR,
+        tickCount=6,
+        labelOverlap="greedy",
+        labelSeparation=8,
+        values=_ticks(low, high) if high / low > WIDE else alt.Undefined,
+    )
+
+
+def _ticks(low: float, high: float) -> list[float]:
+    powers = range(floor(log10(low)), ceil(log10(high)) + 1)
+    steps = [digit * 10.0**power for digit in (1, 2, 5, 3, 4, 6, 7, 8, 9) for power in powers]
+    steps.sort(key=lambda step: step != 1)
+    chosen = list[float]()
+    for step in steps:
+        is_apart = all(abs(log(step / other)) > APART * log(high / low) for other in chosen)
+        if low <= step <= high and is_apart:
+            chosen.append(step)
+    return sorted(chosen)
 
 
 def arrowheads(rows: Rows, reach: list[float]) -> Rows:
