@@ -42,6 +42,8 @@ FACTOR = "format(datum.value, '.4~g') + '×'"
 WIDE, APART = 1.8, 0.13
 """Times its begin that an axis reaches to have its labels chosen, and what share of it (ln) has
 room for one of them."""
+DIGITS = (1, 2, 5, 1.5, 3, 4, 6, 7, 8, 9, 1.2)
+"""Of an axis's labels, those first that have room first."""
 
 
 def ratio_figure(table: MetricTable) -> Figure | None:
@@ -194,7 +196,7 @@ def ratio_axis(low: float, high: float) -> alt.Axis:
 
 def _ticks(low: float, high: float) -> list[float]:
     powers = range(floor(log10(low)), ceil(log10(high)) + 1)
-    steps = [digit * 10.0**power for digit in (1, 2, 5, 3, 4, 6, 7, 8, 9) for power in powers]
+    steps = [digit * 10.0**power for digit in DIGITS for power in powers]
     steps.sort(key=lambda step: step != 1)
     chosen = list[float]()
     for step in steps:
