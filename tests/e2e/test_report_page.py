@@ -221,7 +221,7 @@ def test_a_variant_is_picked_out_in_all_panels_of_a_figure(browser: Browser, pag
     figure = visit.page.locator("#figure-throughput_rps")
     figure.get_by_role("button", name="nginx").click()
     for panel in figure.locator("[data-chart]").all():
-        assert panel.locator(".mark-symbol path.muted").count() == 3
+        assert panel.locator(".wide .mark-symbol path.muted").count() == 3
     visit.page.context.close()
 
 
