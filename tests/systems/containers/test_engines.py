@@ -140,6 +140,22 @@ def test_what_a_revision_has_not_built_is_no_link(client: Path, name: str) -> No
 
 
 @pytest.mark.parametrize("is_revision", [False, True])
+def test_a_revision_s_build_has_caches_of_its_own(
+    client: Path, monkeypatch: pytest.MonkeyPatch, *, is_revision: bool
+) -> None:
+    """Podman keeps those in a folder for temporary files, for all builds of a user."""
+    monkeypatch.setenv("TMPDIR", str(client))
+    (client / "docker").write_text('#!/bin/sh\necho "$TMPDIR" >seen; exit 1\n')
+    (client / "docker").chmod(0o755)
+    build = Build(client / "Dockerfile", client, is_revision=is_revision)
+    with pytest.raises(OperationError, match="building web failed"):
+        Docker(SOCKET, "28", takes_groups=False).build("web", build, lambda _: None)
+    folder = (client / "seen").read_text().strip()
+    assert (folder != str(client)) is is_revision
+    assert Path(folder).exists() is not is_revision
+
+
+@pytest.mark.parametrize("is_revision", [False, True])
 @pytest.mark.parametrize("scheme", ["http://", ""])
 def test_a_revision_s_build_gets_no_account_at_proxies(
     client: Path, monkeypatch: pytest.MonkeyPatch, *, is_revision: bool, scheme: str

@@ -4,8 +4,9 @@ What is refused before Podman is asked, which port, and what is installed.
 """
 
 import os
+import subprocess
 import tomllib
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 
 import pytest
@@ -14,8 +15,8 @@ from webdyno.config import Catalogue
 from webdyno.core.errors import OperationError, UserError
 from webdyno.core.service import Need
 from webdyno.systems.containers import image
-from webdyno.systems.containers.engine import Container, Image
-from webdyno.systems.containers.image import asked_port
+from webdyno.systems.containers.engine import SCRIPT, Container, Image, StartFiles
+from webdyno.systems.containers.image import WEB, asked_port
 from webdyno.systems.containers.podman import full_name, podman, registries_alone, short_names
 from webdyno.systems.target import OwnKeys, TargetSpec
 
@@ -36,27 +37,41 @@ def asked(
     )
 
 
-@pytest.mark.parametrize(
-    "name",
-    [
-        *("PATH", "LD_PRELOAD", "BASH_ENV", "ENV", "CONTAINERS_CONF", "DOCKER_HOST", "https_proxy"),
-        *("TZ", "NLSPATH", "LISTEN_FDS"),
-    ],
-)
-def test_no_secret_has_a_name_that_the_engine_heeds(
-    name: str, monkeypatch: pytest.MonkeyPatch
+class Engine:
+    """One whose script shows what it is started with, and the container's variables."""
+
+    title, version, network, needs = "Engine", "1", "none", dict[str, Need]()
+
+    def start_files(self, _: str, __: Sequence[Container], *, inside: bool) -> StartFiles:
+        assert not inside
+        return StartFiles({SCRIPT: "env\necho --\ncat web.env\n"}, ["/bin/sh", SCRIPT])
+
+
+def test_no_variable_has_its_name_where_anything_could_heed_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """It would say what code runs as who starts it, out of any container."""
-
-    def started(*_: object) -> None:
-        raise AssertionError("an engine was asked")
-
-    monkeypatch.setattr(image, "_containers", started)
-    with pytest.raises(UserError, match=rf"here: \${name} would be the engine's"):
-        image.make(asked([], {name: "./bin:${env:SHOP_KEY}"}))
-    for harmless in ({name: "/bin"}, {"LDAP_PASSWORD": "${env:SHOP_KEY}"}):
-        with pytest.raises(AssertionError, match="an engine was asked"):
-            image.make(asked([], harmless))
+    """It could say what code runs as who starts containers, out of any."""
+    web = Container(WEB, Image("1", (80,), {}))
+    monkeypatch.setattr(image, "_containers", lambda _: (Engine(), [web]))
+    names = ("LD_PRELOAD", "IP_LIB_DIR", "PATH")
+    variables = dict.fromkeys(names, "./bin:${env:KEY}") | {"PLAIN": "is no secret"}
+    made = image.make(asked([], variables))
+    for name, text in made.files.items():
+        (tmp_path / name).write_text(text)
+        assert "KEY" not in text
+    given = {
+        name: text.replace("${env:KEY}", "a 'k\\ey\" $HOME")
+        for name, text in made.service["environment"].items()
+    }
+    words = ["/bin/sh", SCRIPT]
+    said = subprocess.run(words, env=given, cwd=tmp_path, check=True, capture_output=True)
+    environment, _, of_container = said.stdout.decode().partition("--\n")
+    assert not any(f"{name}=" in environment for name in (*names[:2], "PLAIN"))
+    assert set(of_container.splitlines()) == {
+        "PORT=80",
+        "PLAIN=is no secret",
+        *(f"{name}=./bin:a 'k\\ey\" $HOME" for name in names),
+    }
 
 
 @pytest.mark.parametrize(

@@ -157,6 +157,8 @@ class Engine(ABC):
         testbed = Testbed().with_user(None)
         with Workspace() as workspace:
             log, made = workspace.path / "build.log", workspace.path / "image"
+            # Podman keeps there what builds that name a cache leave for the next ones.
+            apart = {"TMPDIR": str(workspace.path)} if build.is_revision else {}
             code = testbed.run(
                 [
                     *(*self.build_words(), "--file", str(build.file), "--iidfile", str(made)),
@@ -164,7 +166,12 @@ class Engine(ABC):
                     *(*build.options, *self._proxies_of(build), str(build.context)),
                 ],
                 cwd=build.context,
-                env={**os.environ, **build.variables, **self.build_variables(workspace.path)},
+                env={
+                    **os.environ,
+                    **build.variables,
+                    **self.build_variables(workspace.path),
+                    **apart,
+                },
                 log=log,
                 workspace=workspace,
                 within_s=BUILD_WITHIN_S,

@@ -5,8 +5,8 @@ variant has the port that its image listens on to itself; no proxy leads there. 
 with the variant, kill -9 included.
 """
 
-import re
-from collections.abc import Mapping
+import shlex
+from collections.abc import Collection, Iterable, Mapping
 from pathlib import Path
 
 from webdyno.core.errors import UserError
@@ -26,15 +26,8 @@ USUAL_PORTS = (80, 8080)
 BUILD_FILES = ("Containerfile", "Dockerfile")
 COMPOSE_ENDINGS = (".yaml", ".yml")
 WEB = "web"
-HEEDED = re.compile(
-    r"(LD|DYLD|BASH|GLIBC|MALLOC|GCONV|DOCKER|BUILDKIT|BUILDAH|PODMAN|CONTAINERS?|CNI|NETAVARK|CRUN"
-    r"|RUNC|OCI|DBUS|XDG|PYTHON|NOTIFY|LISTEN|SYSTEMD|WEBDYNO|LC|REGISTRY_AUTH|SSH_AUTH|SSL_CERT"
-    r")(_.*)?|BASH.*|PYTHON.*|GO[A-Z]*|PATH|HOME|ENV|IFS|SHELL|SHELLOPTS|PS[0-4]|CDPATH|TMPDIR|TMP"
-    r"|TEMP|PWD|OLDPWD|PPID|LOCPATH|NLSPATH|LANG|LANGUAGE|TZ|TZDIR|HOSTALIASES|RES_OPTIONS|USER"
-    r"|LOGNAME|.*_PROXY|CGROUP_MANAGER|STORAGE_(DRIVER|OPTS)|_.*",
-    re.IGNORECASE,
-)
-"""Names of variables that say to shells and engines what they run, or where it lies."""
+VALUE = "WEBDYNO_VALUE_"
+"""Variables of the start script, by number: nothing that it runs heeds such names."""
 NOTHING: Mapping[str, str] = {}
 
 
@@ -89,13 +82,14 @@ def make(spec: TargetSpec) -> GeneratedService:
             f"{spec.place}: containers have a network of their own and can't be in that of "
             "--testbed netns; leave that out"
         )
-    variables = _variables_of_engine(spec)
+    variables = _variables_of_script(spec)
     engine, containers = _containers(spec)
     *others, front = containers
     port = asked_port(front, spec)
     inside = bool(spec.keys.services)
     starts = engine.start_files(spec.written, containers, inside=inside)
     texts = dict(starts.texts)
+    texts[SCRIPT] = _writing_values(variables, front) + texts[SCRIPT]
     given = spec.keys.environment
     for other in others:
         texts[variables_file(other.name)] = _variables(other, spec)
@@ -115,7 +109,9 @@ def make(spec: TargetSpec) -> GeneratedService:
             files={name: name for name in texts},
             start=list(starts.start),
             version=", ".join(f"{each.name} {each.image.id[:12]}" for each in containers),
-            environment=variables,
+            environment={
+                f"{VALUE}{number}": text for number, text in enumerate(variables.values())
+            },
             facts={
                 "containers": f"{engine.title} {engine.version}",
                 "network": engine.network,
@@ -129,20 +125,23 @@ def make(spec: TargetSpec) -> GeneratedService:
     )
 
 
-def _variables_of_engine(spec: TargetSpec) -> dict[str, str]:
-    """Return what the engine is started with: secrets, which no file may show, and services.
-
-    Raise UserError for names that the engine heeds itself: a revision's author chose them.
-    """
+def _variables_of_script(spec: TargetSpec) -> dict[str, str]:
+    """Return what the script has to write: secrets, which no kept file may show, and services."""
     given = spec.keys.environment
     secrets = {name: verbatim(text) for name, text in given.items() if SECRET.search(text)}
-    variables = secrets | variables_of_services(spec)
-    for name in filter(HEEDED.fullmatch, variables):
-        raise UserError(
-            f"{spec.place}: ${name} would be the engine's as well, which heeds that name: call it "
-            "something else"
-        )
-    return variables
+    return secrets | variables_of_services(spec)
+
+
+def _writing_values(variables: Iterable[str], front: Container) -> str:
+    """Return lines of shell that add variables to a container's file.
+
+    The script doesn't get them by their names, which a revision's author chose: programs and
+    libraries take some for orders, and it may run as root.
+    """
+    pairs = "".join(
+        f' {shlex.quote(name)} "${VALUE}{number}"' for number, name in enumerate(variables)
+    )
+    return f"printf '%s=%s\\n'{pairs} >>{variables_file(front.name)} || exit 1\n" if pairs else ""
 
 
 def _containers(spec: TargetSpec) -> tuple[Engine, list[Container]]:
@@ -227,16 +226,13 @@ def _variables(
     container: Container,
     spec: TargetSpec,
     more: Mapping[str, str] = NOTHING,
-    extra: Mapping[str, str] = NOTHING,
+    later: Collection[str] = (),
 ) -> str:
-    """Return a container's variables as engines read them; without a value they take their own."""
+    """Return a container's variables as engines read them, but for those that come later."""
     variables = {**container.environment, **more}
     for name, value in variables.items():
         if "\n" in value:
             raise UserError(
                 f"{spec.place}: {name} has several lines, which containers can't be given"
             )
-    return "".join(
-        f"{name}\n" if name in extra else f"{name}={variables[name]}\n"
-        for name in {**variables, **extra}
-    )
+    return "".join(f"{name}={value}\n" for name, value in variables.items() if name not in later)
