@@ -5,7 +5,7 @@ import shutil
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
@@ -18,10 +18,9 @@ from webdyno.probes.profile import NOBODY, Profiler, read_by_perf, sampling_faul
 AS_NOBODY = ("setpriv", f"--reuid={NOBODY}", f"--regid={NOBODY}", "--clear-groups")
 
 
-def needs_perf(test: Callable[..., None]) -> Callable[..., None]:
-    """Skip where perf isn't there, or may not look at other processes."""
-    is_there = shutil.which("perf") is not None and os.geteuid() == 0
-    return pytest.mark.skipif(not is_there, reason="takes perf and root")(test)
+needs_perf = pytest.mark.skipif(
+    shutil.which("perf") is None or os.geteuid() != 0, reason="takes perf and root"
+)
 
 
 def test_where_nothing_can_be_sampled_it_says_what_would_help(
