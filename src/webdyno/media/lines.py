@@ -37,7 +37,7 @@ def broken(cell: Text, width: int) -> Text:
 def _lines(said: str, width: int) -> list[str]:
     lines = [""]
     for word in WORD.findall(said):
-        for part in _parts(word, max(width, 1)):
+        for part in parts_of(word, max(width, 1)):
             if lines[-1].strip() and cell_len((lines[-1] + part).rstrip()) > width:
                 lines.append(part.lstrip())
             else:
@@ -45,7 +45,8 @@ def _lines(said: str, width: int) -> list[str]:
     return [line.rstrip() for line in lines if line.strip()]
 
 
-def _parts(word: str, width: int) -> Iterator[str]:
+def parts_of(word: str, width: int) -> Iterator[str]:
+    """Yield a word, or where that is wider its parts, none of them wider."""
     if cell_len(word) <= width:
         yield word
     else:

@@ -5,7 +5,7 @@ What is folded and what is drawn is left to the page.
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
-from itertools import islice
+from itertools import chain, islice
 from typing import NamedTuple
 
 from rich.cells import cell_len
@@ -25,7 +25,7 @@ from rich.text import Text
 from webdyno.core.judgement import Verdict
 from webdyno.media import document as doc
 from webdyno.media.console import plain_console
-from webdyno.media.lines import broken, wrap_text
+from webdyno.media.lines import broken, parts_of, wrap_text
 
 WIDTH = 100
 """Columns that a document takes at most, on however wide a terminal."""
@@ -286,7 +286,8 @@ def _fitting(columns: Sequence[_Drawn], width: int) -> list[int]:
     }
     for least in (folded, figures, words):
         _narrow(widths, least, width)
-    return [column.needed(wide) for column, wide in zip(columns, widths, strict=True)]
+        widths = [column.needed(wide) for column, wide in zip(columns, widths, strict=True)]
+    return widths
 
 
 def _narrow(widths: list[int], least: Mapping[int, int], width: int) -> None:
@@ -300,8 +301,9 @@ def _narrow(widths: list[int], least: Mapping[int, int], width: int) -> None:
 
 def _narrowest(column: _Drawn) -> int:
     """Return what a column of figures needs for these and for the words of its heading."""
-    words = (min(cell_len(word), BROKEN_HEADING) for word in column.heading.plain.split())
-    return max(0, *words, *(cell.cell_len for cell in column.cells))
+    words = column.heading.plain.split()
+    broken_words = chain.from_iterable(parts_of(word, BROKEN_HEADING) for word in words)
+    return max(0, *map(cell_len, broken_words), *(cell.cell_len for cell in column.cells))
 
 
 def _together(widths: Sequence[int]) -> int:
