@@ -1,12 +1,10 @@
 """The search for each variant's capacity in a round: the variants take turns, a trial each.
 
 After it, where there is time, one more look at each: what it does when more is asked than it can.
-Sweeps may follow, which stand next to the capacities: latency by arrival rate, throughput by
-connections.
 """
 
 import time
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 from math import inf
@@ -16,12 +14,10 @@ from webdyno.comparison import question_of
 from webdyno.comparison.capacity_rules import deciding_trials, has_time_beyond, known_rps
 from webdyno.comparison.saturation import settled_s
 from webdyno.core.capacity import Trial, capacity_of, is_at_least, trial_of
-from webdyno.core.experiment import Experiment
 from webdyno.core.looks import SlotSettings
 from webdyno.core.measure import CapacitySettings
 from webdyno.core.objectives import Objective
 from webdyno.core.records import SlotRecord
-from webdyno.core.run import SWEEPS
 from webdyno.evidence.point_data import PointData
 from webdyno.evidence.slot_stalls import own_stall_s
 from webdyno.load.interface import AbortRule, LoadOrder
@@ -51,13 +47,6 @@ SEEN_IN_WINDOW = 25
 """Requests that are due in a window at least, so that one without responses is no chance."""
 CLIENT_RULES = (CLIENT_LIMITED, CLIENT_CEILING)
 """Where one is broken, a trial may have failed because of the load generator."""
-
-SWEEP_SHARES = (0.25, 0.5, 0.75, 0.9, 1.0, 1.1, 1.2)
-"""Rates around a capacity, as shares of it."""
-LEAST_RATIO = 1.05
-"""Least ratio between two rates of a sweep: closer ones show nothing new."""
-CONNECTIONS_FACTOR = 8
-"""Factor from one number of connections to the next."""
 
 
 def search_capacities(
@@ -343,65 +332,3 @@ def abort_rule(objectives: Sequence[Objective]) -> AbortRule | None:
         return None
     after_s, allowed = max(timed)
     return AbortRule(min(SURELY_MISSED * allowed, (1 + allowed) / 2), after_s)
-
-
-def capacity_sweeps(
-    experiment: Experiment, capacities_rps: Iterable[float]
-) -> Iterator[tuple[str, Experiment]]:
-    """Return the sweeps next to a search that found these capacities, each with its folder.
-
-    None where none was requested; without a capacity there are no rates to go to.
-    """
-    asked = experiment.capacity
-    if asked is None or asked.sweep_s is None:
-        return
-    each_s = asked.sweep_s / len(SWEEPS)
-    if rates := rates_around(capacities_rps):
-        load = experiment.load.replace(**asked.of_load, rate_per_s=rates[0])
-        there = experiment.replace(load=load)
-        yield (
-            "rates",
-            _with_factor(there, "rates", "load.rate_per_s", rates, "latency_p99_us", each_s),
-        )
-    numbers = connections_up_to(experiment.load.connections)
-    yield (
-        "connections",
-        _with_factor(
-            experiment, "connections", "load.connections", numbers, "throughput_rps", each_s
-        ),
-    )
-
-
-def _with_factor(
-    experiment: Experiment,
-    name: str,
-    factor: str,
-    levels: Sequence[float],
-    decide_on: str,
-    budget_s: float,
-) -> Experiment:
-    swept = experiment.replace(
-        title=f"{experiment.title}: {SWEEPS[name]}",
-        asks=experiment.asks.without_claim,
-        capacity=None,
-        factors={factor: [*levels]},
-    )
-    return swept.with_measure(decide_on=decide_on, budget_s=budget_s, patience=1.0)
-
-
-def rates_around(capacities_rps: Iterable[float]) -> list[float]:
-    """Return rates around each of some capacities, three digits each; none too near to another."""
-    wanted = sorted(float(f"{rps * share:.3g}") for rps in capacities_rps for share in SWEEP_SHARES)
-    kept: list[float] = []
-    for rate in wanted:
-        if not kept or rate > LEAST_RATIO * kept[-1]:
-            kept.append(rate)
-    return kept
-
-
-def connections_up_to(most: int) -> list[int]:
-    """Return 1, 8, 64 and so on, and the most."""
-    numbers = [1]
-    while numbers[-1] * CONNECTIONS_FACTOR < most:
-        numbers.append(numbers[-1] * CONNECTIONS_FACTOR)
-    return sorted({*numbers, most})
