@@ -8,7 +8,7 @@ import pytest
 from webdyno.core.errors import UserError
 from webdyno.core.service import Line, Origin
 from webdyno.systems.conf import passing
-from webdyno.systems.conf.apache import passed_on as passed_on_by_apache
+from webdyno.systems.conf.apache_hosts import passed_on as passed_on_by_apache
 from webdyno.systems.conf.apache_lines import ApacheLines
 from webdyno.systems.conf.caddy import passed_on as passed_on_by_caddy
 from webdyno.systems.conf.configuration import relocate
