@@ -89,7 +89,7 @@ def test_what_is_inconclusive_has_low_confidence() -> None:
 
 def test_systems_that_ran_before_are_not_said_to_be_restarted() -> None:
     point = point_of(comparisons.decided)
-    before = [each.replace(ran_before=["nginx"]) for each in point.data.preflights]
+    before = tuple(each.replace(ran_before=["nginx"]) for each in point.data.preflights)
     (said,) = confidence(replace(point, data=replace(point.data, preflights=before)))
     assert said.startswith("High: nginx ahead in all 8 rounds (single ones 1.")
 
