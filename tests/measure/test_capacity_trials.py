@@ -11,7 +11,7 @@ from webdyno.core.objectives import objective
 from webdyno.core.records import SlotRecord
 from webdyno.core.sweep import plan_points
 from webdyno.measure.budget import reduce_levels
-from webdyno.measure.capacity_sweeps import capacity_sweeps, connections_up_to, rates_around
+from webdyno.measure.capacity_search import capacity_sweeps, connections_up_to, rates_around
 from webdyno.measure.capacity_trials import is_client_limited
 
 

@@ -3,7 +3,7 @@
 import os
 import socket
 import sys
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Iterable, Iterator
 from contextlib import contextmanager, suppress
 from ipaddress import IPv4Address, IPv6Address, ip_address
 from pathlib import Path
@@ -18,6 +18,7 @@ MAPPED = bytes(10) + b"\xff\xff"
 """Before the four bytes of an IPv4 address, where a socket has both kinds."""
 ACCEPTING_UNIX = 0x10000
 """__SO_ACCEPTCON in the column `Flags` of /proc/net/unix."""
+ANY = ("0.0.0.0", "[::]")  # noqa: S104 (that is what others listen at)
 
 
 class Listens(NamedTuple):
@@ -84,6 +85,12 @@ def who_listens(port: int) -> list[int]:
             if listening & _sockets_of(pid):
                 pids.append(pid)
     return pids
+
+
+def is_among(listeners: Iterable[str], port: int, host: str | None) -> bool:
+    """Whether an address is one of those, or in one; without a host by its port alone."""
+    hosts = {each.rpartition(":")[0] for each in listeners if each.endswith(f":{port}")}
+    return bool(hosts) and (host is None or not hosts.isdisjoint({*ANY, host}))
 
 
 def addresses(pids: Collection[int]) -> list[str]:

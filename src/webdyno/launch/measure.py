@@ -159,7 +159,7 @@ def within_budget(experiment: Experiment, catalogue: Catalogue, caller: Caller) 
 def measure_sweeps(run: Path, caller: Caller) -> Iterator[MeasuredRun]:
     """Measure the sweeps next to a search, if any were requested, or go on with them."""
     from webdyno.comparison import judge_sweep
-    from webdyno.measure.capacity_sweeps import capacity_sweeps
+    from webdyno.measure.capacity_search import capacity_sweeps
 
     folder = RunFolder.open(run)
     sweep_s = folder.head.experiment.sweep_s

@@ -11,14 +11,19 @@ back after an overload are started again after each one, since else only the fir
 From the second round on a search begins near where those before ended, and no nearer: brackets as
 narrow as the deciding trials need, placed by earlier rounds, would make rounds depend on each other
 (docs/validation/capacity.md).
+
+Sweeps may follow, which stand next to the capacities: latency by arrival rate, throughput by
+connections.
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from math import ceil, exp, log, sqrt
 
 from webdyno.core.capacity import Level, Purpose, Trial, bracket, by_rate, capacity_of
+from webdyno.core.experiment import Experiment
 from webdyno.core.measure import MOST_DECIDING, CapacitySettings
+from webdyno.core.run import SWEEPS
 
 FIRST_SHARE = 0.8
 """Of the rate of a closed loop, where an open one begins."""
@@ -45,6 +50,12 @@ RISK = 0.05
 """Of calling a rate passing, or failing, by chance, before it was tried for as long as decides."""
 MOST_TRIALS = 60
 """A search that hasn't ended by then never will: what it measures changes all the time."""
+SWEEP_SHARES = (0.25, 0.5, 0.75, 0.9, 1.0, 1.1, 1.2)
+"""Rates around a capacity, as shares of it."""
+LEAST_RATIO = 1.05
+"""Least ratio between two rates of a sweep: closer ones show nothing new."""
+CONNECTIONS_FACTOR = 8
+"""Factor from one number of connections to the next."""
 
 
 @dataclass(frozen=True)
@@ -196,3 +207,65 @@ def _passes(level: Level, settings: CapacitySettings) -> bool | None:
     if all(k < n and betaincinv(k + 1, n - k, 1 - RISK) <= share for k, n, share in seen):
         return True
     return None
+
+
+def capacity_sweeps(
+    experiment: Experiment, capacities_rps: Iterable[float]
+) -> Iterator[tuple[str, Experiment]]:
+    """Return the sweeps next to a search that found these capacities, each with its folder.
+
+    None where none was requested; without a capacity there are no rates to go to.
+    """
+    asked = experiment.capacity
+    if asked is None or asked.sweep_s is None:
+        return
+    each_s = asked.sweep_s / len(SWEEPS)
+    if rates := rates_around(capacities_rps):
+        load = experiment.load.replace(**asked.of_load, rate_per_s=rates[0])
+        there = experiment.replace(load=load)
+        yield (
+            "rates",
+            _with_factor(there, "rates", "load.rate_per_s", rates, "latency_p99_us", each_s),
+        )
+    numbers = connections_up_to(experiment.load.connections)
+    yield (
+        "connections",
+        _with_factor(
+            experiment, "connections", "load.connections", numbers, "throughput_rps", each_s
+        ),
+    )
+
+
+def _with_factor(
+    experiment: Experiment,
+    name: str,
+    factor: str,
+    levels: Sequence[float],
+    decide_on: str,
+    budget_s: float,
+) -> Experiment:
+    swept = experiment.replace(
+        title=f"{experiment.title}: {SWEEPS[name]}",
+        asks=experiment.asks.without_claim,
+        capacity=None,
+        factors={factor: [*levels]},
+    )
+    return swept.with_measure(decide_on=decide_on, budget_s=budget_s, patience=1.0)
+
+
+def rates_around(capacities_rps: Iterable[float]) -> list[float]:
+    """Return rates around each of some capacities, three digits each; none too near to another."""
+    wanted = sorted(float(f"{rps * share:.3g}") for rps in capacities_rps for share in SWEEP_SHARES)
+    kept: list[float] = []
+    for rate in wanted:
+        if not kept or rate > LEAST_RATIO * kept[-1]:
+            kept.append(rate)
+    return kept
+
+
+def connections_up_to(most: int) -> list[int]:
+    """Return 1, 8, 64 and so on, and the most."""
+    numbers = [1]
+    while numbers[-1] * CONNECTIONS_FACTOR < most:
+        numbers.append(numbers[-1] * CONNECTIONS_FACTOR)
+    return sorted({*numbers, most})

@@ -14,12 +14,11 @@ from webdyno.core.format import duration, indent
 from webdyno.core.load import HttpProtocol
 from webdyno.core.service import READY_WITHIN_S
 from webdyno.host.contained import ContainedProcess
-from webdyno.host.listening import Listens, addresses
+from webdyno.host.listening import Listens, addresses, is_among
 from webdyno.host.server_process import FoundProcess, ServerProcess
 from webdyno.host.this_machine import Testbed
 from webdyno.host.users import name_of
 from webdyno.host.workspace import Workspace
-from webdyno.servers.elsewhere import LATE_PORT_S, is_among, listeners_of, where_to_listen
 from webdyno.servers.output import (
     WITHIN_S,
     CommandError,
@@ -38,6 +37,8 @@ logger = logging.getLogger(__name__)
 
 SIGNALS_FROM = 128
 """Exit codes above this stand for the signal that ended a process."""
+LATE_PORT_S = 5.0
+"""Some servers open a debugger's or compiler's port first, and theirs within this time."""
 SET_UP_WITHIN_S = 3600.0
 """As long as a build may take: some load a large dump."""
 CONTAINERS = "containers"
@@ -287,16 +288,38 @@ class RunningService:
 
     def elsewhere(self) -> str | None:
         """Return where it listens instead of its own address; None where it doesn't."""
-        if self.process is None:
+        listeners, own = self._listeners(), self.address
+        host = None if self.is_container else own.text.rpartition(":")[0]
+        if not listeners or is_among(listeners, own.port, host):
             return None
-        listeners = listeners_of(self.process, is_container=self.is_container)
-        if not listeners or is_among(listeners, self.address, is_container=self.is_container):
-            return None
-        where, port = " and ".join(listeners), self.address.port
+        where = " and ".join(listeners)
         if self.is_container:
-            return f"listens on {where} and not on port {port}; --env PORT=N says where it is asked"
-        fix = where_to_listen(self.address, listeners, runs_already=self.role.service.runs_already)
-        return f"listens on {where} and not on {self.address.text}: {fix}"
+            asked = f"not on port {own.port}; --env PORT=N says where it is asked"
+            return f"listens on {where} and {asked}"
+        return f"listens on {where} and not on {own.text}: {self._where_to_listen(listeners)}"
+
+    def _listeners(self) -> Sequence[str]:
+        """Return where it listens, in the network where it is asked."""
+        pids, process = self.pids(), self.process
+        if isinstance(process, ContainedProcess):
+            return process.listeners()
+        if self.is_container and isinstance(process, ServerProcess):  # others have other networks
+            pids = [pid for pid in pids if _network(pid) == _network(process.pid)]
+        return addresses(pids)
+
+    def _where_to_listen(self, listeners: Sequence[str]) -> str:
+        address = self.address
+        at_port = [listener for listener in listeners if listener.endswith(f":{address.port}")]
+        if self.role.service.runs_already:
+            return f"give url:http://{at_port[0] if at_port else listeners[0]}"
+        if address.socket:
+            return "have it listen at the path $SOCKET"
+        if at_port:
+            return f"have it listen at $HOST, which is {address.host} (often --host $HOST)"
+        return (
+            "have it listen on $PORT (often --port $PORT); if it does so later than after "
+            f"{LATE_PORT_S:g} s, give --ready-within"
+        )
 
     def listens_as_well(self) -> list[str]:
         """Return the addresses next to its own where it listens, which nobody asks."""
@@ -308,7 +331,9 @@ class RunningService:
     def is_elsewhere(self) -> bool:
         """Whether it surely listens at another address: at its port, or at another for long."""
         listeners, own = addresses(self.pids()), self.address
-        if not listeners or self.is_container or own.socket or is_among(listeners, own):
+        if not listeners or self.is_container or own.socket:
+            return False
+        if is_among(listeners, own.port, own.text.rpartition(":")[0]):
             return False
         same_port = any(listener.endswith(f":{own.port}") for listener in listeners)
         return same_port or time.monotonic() - self._started_at > LATE_PORT_S
@@ -362,3 +387,11 @@ class RunningService:
         except CommandError as error:
             title = self.role.service.title
             raise OperationError(f"{title} {what_if_it_fails}:\n{error}") from None
+
+
+def _network(pid: int) -> int | None:
+    """The number of a process's network namespace; None once it has ended."""
+    try:
+        return Path(f"/proc/{pid}/ns/net").stat().st_ino
+    except OSError:
+        return None
