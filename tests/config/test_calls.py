@@ -6,6 +6,7 @@ from typing import Any
 import pytest
 
 from webdyno.config.calls import DRAWN, MOST_MESSAGES, filled_calls
+from webdyno.core.errors import UserError
 from webdyno.core.request import WrittenRequest
 from webdyno.core.session import Values
 
@@ -64,3 +65,10 @@ def test_what_has_no_place_is_sent_as_it_is() -> None:
     assert filled(plain, user={"choose": ["x"]}) == [plain]
     other = WrittenRequest.model_validate({"path": "/{{it}}"})
     assert filled(other, it={"choose": ["x"]}) == [other]
+
+
+def test_rows_of_a_file_are_data(tmp_path: Path) -> None:
+    """Whoever made it doesn't choose which variables of the caller's are sent."""
+    (file := tmp_path / "users.csv").write_text("name\nann\n${env:SECRET}\n")
+    with pytest.raises(UserError, match=r"users\.csv: \$\{env:SECRET\} would be filled in"):
+        filled(call({"name": "{{user.name}}"}), user={"file": str(file)})

@@ -227,9 +227,22 @@ def test_passwords_that_a_run_would_keep_are_named() -> None:
         ("a.jsonl", '{"path": "/", "method": "POST", "json_file": "body"}\n'),
         ("a.txt", "curl -d @body http://127.0.0.1/\n"),
         ("a.txt", "curl --json @begin --json @end http://127.0.0.1/\n"),
+        (
+            "a.http",
+            "# @flow buy\nPOST /\nContent-Type: application/x-www-form-urlencoded\n\n< body\n",
+        ),
     ],
 )
-@pytest.mark.parametrize("body", ['"${env:TOKEN}"', '"${env:TO\nKEN}"', '"\\u0024{env:TOKEN}"'])
+@pytest.mark.parametrize(
+    "body",
+    [
+        "a=%24%7Benv%3ATOKEN%7D",
+        "a=${e\nnv:TOKEN}",
+        '"${env:TOKEN}"',
+        '"${env:TO\nKEN}"',
+        '"\\u0024{env:TOKEN}"',
+    ],
+)
 def test_a_file_that_is_sent_is_data(tmp_path: Path, name: str, text: str, body: str) -> None:
     """Whoever made it doesn't choose which variables of the caller's are sent."""
     (tmp_path / "body").write_text(body)

@@ -68,11 +68,14 @@ def test_dots_that_are_no_keys_count_for_nothing(text: str) -> None:
     assert toml_data(text) == tomllib.loads(text)
 
 
-@pytest.mark.parametrize("unit", ["'''\n'", '"""\n\\', '"\\', "#", ("a" * 200 + ".") * 49 + "\n"])
-def test_what_has_no_end_is_looked_at_once(unit: str) -> None:
+@pytest.mark.parametrize(
+    "unit", ['\\"""\n', "'''\n'", '"""\n\\', '"\\', "#", ("a" * 200 + ".") * 49 + "\n"]
+)
+@pytest.mark.parametrize("end", ["\n!", "\\"])
+def test_what_has_no_end_is_looked_at_once(unit: str, end: str) -> None:
     """Else this takes hours."""
     with pytest.raises(tomllib.TOMLDecodeError):
-        toml_data(unit * (4_000_000 // len(unit)) + "\n!")
+        toml_data(f"{unit * (4_000_000 // len(unit))}\n!{end}")
 
 
 def test_what_is_read_is_no_deeper_than_others_can_walk() -> None:

@@ -7,7 +7,7 @@ from random import Random
 
 from webdyno.config.columns import secret_columns
 from webdyno.config.reading import PlaceOf
-from webdyno.config.requests import read_rows
+from webdyno.config.requests import read_rows, refuse_variables
 from webdyno.core.errors import UserError
 from webdyno.core.experiment import Experiment
 from webdyno.core.hiding import keep_secret
@@ -54,7 +54,9 @@ def _column(
         rows, _ = read_rows(Path(its.file), f"values.{source}", its.sha256)
         if name in secret:
             keep_secret(row[column] for row in rows)
-        return [row[column] for row in rows[:MOST_MESSAGES]]
+        texts = [row[column] for row in rows[:MOST_MESSAGES]]
+        refuse_variables("\n".join(texts), f"values.{source}: {its.file}")
+        return texts
     if its.rows is not None:
         return [with_secrets(row[column], environment) for row in its.rows[:MOST_MESSAGES]]
     if its.choose is not None:

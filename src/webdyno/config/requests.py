@@ -34,7 +34,7 @@ from webdyno.core.request import (
 )
 from webdyno.core.session import MOST_ROWS, Row, Values, places
 from webdyno.core.tables import is_table
-from webdyno.core.text import SECRET
+from webdyno.core.text import secret_in
 from webdyno.load.proto import compiled, imported
 
 Entry = dict[str, Any]
@@ -259,9 +259,9 @@ def read_sent(path: Path, place: str) -> bytes:
 
 def refuse_variables(text: str, place: str) -> None:
     """Raise UserError where a text that others may have made names a variable of yours."""
-    if secret := SECRET.search(text):
+    if secret := secret_in(text):
         raise UserError(
-            f"{place}: {secret[0]} would be filled in by yours; change that file, or write the body"
+            f"{place}: {secret} would be filled in by yours; change that file, or write the body"
         )
 
 

@@ -22,8 +22,8 @@ MOST_DEPTH = 100
 MOST_PARTS = 50
 """Of a key of TOML. Python takes a time for it that grows with the square of its parts."""
 _NO_KEY = re.compile(
-    r'"""(?:[^"\\]|\\.|"(?!""))*(?:"{3,5}|\Z)|\'\'\'(?:[^\']|\'(?!\'\'))*(?:\'{3,5}|\Z)'
-    r'|"(?:[^"\\\n]|\\.)*"?|\'[^\'\n]*\'?|#[^\n]*',
+    r'"""(?:[^"\\]|\\(?:.|\Z)|"(?!""))*(?:"{3,5}|\Z)|\'\'\'(?:[^\']|\'(?!\'\'))*(?:\'{3,5}|\Z)'
+    r'|"(?:[^"\\\n]|\\(?:.|\Z))*"?|\'[^\'\n]*\'?|#[^\n]*',
     re.DOTALL,
 )
 """Strings and comments of TOML, also those without an end, so that each is looked at once."""

@@ -2,23 +2,19 @@
 
 import base64
 import binascii
-import re
 from collections import Counter
 from collections.abc import Sequence
 from typing import NamedTuple
-from urllib.parse import unquote_plus, urlsplit
+from urllib.parse import urlsplit
 
 from pydantic import Field, ValidationError
 
 from webdyno.core.base import Foreign
 from webdyno.core.errors import UserError
 from webdyno.core.format import count
-from webdyno.core.text import SECRET
+from webdyno.core.text import secret_in
 
 SWITCHING = 101
-ESCAPED_TIMES = 4
-"""How many times over a text may be escaped, as JSON in a field of a form is."""
-_ESCAPE = re.compile(r"\\+u([0-9A-Fa-f]{4})")
 _NOT_FETCHED = ("Memory Cache", "Disk Cache", "Service Worker", "Inspector Override")
 """What Safari calls the ways that lead to no server."""
 
@@ -148,13 +144,8 @@ def own_requests(entries: Sequence[HarEntry], place: str) -> OwnRequests:
 def _refuse_variables(entry: HarEntry, place: str) -> None:
     """Raise UserError for `${env:NAME}` in a request, however written: yours would fill it in."""
     body = body_of(entry, place).decode(errors="replace")
-    text = f"{entry.request.model_dump_json()}\n{body}"
-    for _ in range(ESCAPED_TIMES):
-        if (secret := SECRET.search(text)) is not None:
-            raise UserError(
-                f"{place}: {secret[0]} would be filled in by yours; change that recording"
-            )
-        text = _ESCAPE.sub(lambda escape: chr(int(escape[1], 16)), unquote_plus(text))
+    if secret := secret_in(f"{entry.request.model_dump_json()}\n{body}"):
+        raise UserError(f"{place}: {secret} would be filled in by yours; change that recording")
 
 
 def _why_excluded(entry: HarEntry) -> str | None:

@@ -1,9 +1,10 @@
 """Where processes listen, as everybody may read of the kernel, and which of them has a socket."""
 
 import os
+import secrets
 import socket
 import sys
-from collections.abc import Collection, Iterable, Iterator
+from collections.abc import Callable, Collection, Iterable, Iterator
 from contextlib import contextmanager, suppress
 from ipaddress import IPv4Address, IPv6Address, ip_address
 from pathlib import Path
@@ -16,6 +17,7 @@ LISTENING_TCP = "0A"
 IPV4 = 4
 MAPPED = bytes(10) + b"\xff\xff"
 """Before the four bytes of an IPv4 address, where a socket has both kinds."""
+COINS = 32
 ACCEPTING_UNIX = 0x10000
 """__SO_ACCEPTCON in the column `Flags` of /proc/net/unix."""
 ANY = ("0.0.0.0", "[::]")  # noqa: S104 (that is what others listen at)
@@ -61,19 +63,53 @@ def holders(pids: Collection[int], place: Listens, near: int) -> list[int] | Non
 
 
 @contextmanager
-def holding_alone(host: str, port: int) -> Iterator[None]:
-    """Have nobody join a port of UDP meanwhile, though its sockets let anybody (SO_REUSEADDR).
+def holding_alone(pids: Collection[int], place: Listens, near: int) -> Iterator[bool]:
+    """Have nobody join a port of UDP meanwhile, though its sockets may let anybody (SO_REUSEADDR).
 
-    By a socket that lets nobody; connected to itself, it gets nothing of what others send there.
+    Yield whether those processes have it alone.
     """
-    family = socket.AF_INET6 if ":" in host else socket.AF_INET
-    with socket.socket(family, socket.SOCK_DGRAM) as held:
-        held.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-        with suppress(OSError):  # then nobody may join it, or it is in a network without others
-            held.bind((host, port))
-            held.connect((host, port))
-        held.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 0)
-        yield
+
+    def is_alone() -> bool:
+        return holders(pids, place, near) != []
+
+    with _joining(place) as has_joined:
+        yield (has_joined or _is_closed(place, is_alone)) and is_alone()
+
+
+@contextmanager
+def _joining(place: Listens) -> Iterator[bool]:
+    """Join a port by a socket that lets nobody else; yield whether that was possible.
+
+    Connected to itself, it gets nothing of what others send there.
+    """
+    asked = (place.host, place.port)
+    family = socket.AF_INET6 if ":" in str(place.host) else socket.AF_INET
+    with socket.socket(family, socket.SOCK_DGRAM) as ours:
+        ours.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        try:
+            ours.bind(asked)
+            ours.connect(asked)
+        except OSError:
+            yield False
+            return
+        ours.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 0)
+        yield True
+
+
+def _is_closed(place: Listens, is_alone: Callable[[], bool]) -> bool:
+    """Whether a port that can't be joined is closed by whose it is, and not by somebody else.
+
+    He would have to be there at each attempt, and gone at each look; nobody knows which is next.
+    """
+    for _ in range(COINS):
+        if secrets.randbits(1):
+            if not is_alone():
+                return False
+        else:
+            with _joining(place) as has_joined:
+                if has_joined:
+                    return False
+    return True
 
 
 def who_listens(port: int) -> list[int]:

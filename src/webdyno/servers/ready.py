@@ -9,7 +9,7 @@ import struct
 import time
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import suppress
+from contextlib import AbstractContextManager, suppress
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from statistics import median
@@ -18,7 +18,6 @@ from urllib.parse import quote
 
 from webdyno.core.load import SECURE, HttpProtocol, Load
 from webdyno.core.service import BAD_REQUEST, READY_WITHIN_S
-from webdyno.host.listening import holding_alone
 from webdyno.load.asking import Conversation, NoResponse
 from webdyno.load.interface import ServerResponse
 from webdyno.servers.service_graph import NewSocket, tcp
@@ -182,8 +181,8 @@ class AwaitedServer:
     asks_till_the_end: bool = False
     """Whether all of that is spent on the request; else some of it is kept for finding out what it
     might speak instead."""
-    is_known_by_certificate: bool = False
-    """Whether that alone is sent headers: others may join a port of UDP at any time."""
+    holding_alone: Callable[[], AbstractContextManager[bool]] | None = None
+    """Has it alone answer meanwhile, if that is so, over HTTP/3: others may join a port of UDP."""
 
 
 class UntrustedServer(Exception):  # noqa: N818 (it becomes why a stack can't be measured)
@@ -211,13 +210,13 @@ def _wait_for_response(
     wrong: FirstResponse | None = None
     with_status: FirstResponse | None = None
     # Headers may hold secrets, and another user's program may have the port.
-    is_bare = request.headers or server.is_known_by_certificate
+    is_bare = request.headers or server.holding_alone
     asked = replace(request, headers={}) if is_bare else request
     while time.monotonic() < deadline:
         server.check_alive()
         response = _next_response(server, asked, conversation, given_up_at)
         if response is not None and asked is not request:
-            if not server.is_known_by_certificate or _comes_to_know(server, asked, conversation):
+            if not server.holding_alone or _comes_to_know(server, asked, conversation):
                 asked = request
             continue
         if response is None:
@@ -248,8 +247,9 @@ def _comes_to_know(
 ) -> bool:
     """Learn its certificate while nobody else can show one, and ask for that one from now on."""
     address = server.address
-    with holding_alone(address.host, address.port):
-        said = _ask(conversation, address, request, RESPONSE_WITHIN_S) if server.is_own() else None
+    assert server.holding_alone is not None  # noqa: S101 (see above)
+    with server.holding_alone() as is_alone:
+        said = _ask(conversation, address, request, RESPONSE_WITHIN_S) if is_alone else None
     if said is None or not said.certificate:
         return False
     conversation.url = replace(address, certificate=said.certificate).url

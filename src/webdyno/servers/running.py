@@ -293,6 +293,7 @@ class RunningStack:
         own, client_entry = front.role.service.own, self._testbed.client_entry()
         is_given_time = front.role.service.ready_within_s is not None
         is_ours = not front.role.service.runs_already
+        is_known_by_certificate = is_ours and front.address.protocol == "h3"
         server = AwaitedServer(
             address=front.address,
             check_alive=self.check_alive,
@@ -301,7 +302,7 @@ class RunningStack:
             client_entry=client_entry,
             within_s=front.ready_within_s,
             asks_till_the_end=is_given_time,
-            is_known_by_certificate=is_ours and front.address.protocol == "h3",
+            holding_alone=front.holding_alone if is_known_by_certificate else None,
         )
         where = f"{self.url}{request.path}"
         logger.debug("waits until %s answers %s", front.role.service.title, where)
@@ -309,7 +310,7 @@ class RunningStack:
             answered = wait_for_response(server, request)
         except UntrustedServer as untrusted:
             raise front.death(f"isn't asked for {where}: {untrusted}; {ANY_CERTIFICATE}") from None
-        if answered is not None and server.is_known_by_certificate:
+        if answered is not None and is_known_by_certificate:
             front.address = replace(front.address, certificate=answered.certificate)
         if answered is not None and answered.is_reset:
             return answered

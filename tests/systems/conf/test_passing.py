@@ -150,6 +150,7 @@ def test_variables_of_nginx_are_followed(tmp_path: Path, target: str) -> None:
     [
         *((f"http://{name}", name) for name in ("$args", "$uri", "$request_uri", "$document_uri")),
         *((f"http://localhost{name}", f"localhost{name}") for name in ("$args", "$uri")),
+        ("http://localhost$is_args.other", "localhost.other"),
         ("$uri", "$uri"),
     ],
 )
@@ -202,6 +203,7 @@ def test_variables_that_name_each_other_in_a_circle_come_to_an_end(tmp_path: Pat
         ("ForceType ${x}", ["${x}"]),
         ('SetHandler "proxy:unix:/run/$x.sock|fcgi://h"', []),
         ("RewriteRule ^ - [L,H=%{ENV:x}]", ["%{ENV:x}"]),
+        ("RewriteRule . - [T=%1]", ["%1"]),
         ("RewriteRule ^ %{REQUEST_URI} [E=HTTP_X:%{HTTP:x},L]", []),
         ("RewriteRule ^(.*)$ /$1 [L]", []),
         ("Use served proxy:http://a:80/", ["a"]),

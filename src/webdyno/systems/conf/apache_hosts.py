@@ -30,7 +30,7 @@ _URL = re.compile(r"([a-z][a-z0-9+.-]*)://([^/\s]*)", re.IGNORECASE)
 _URLS = re.compile(r"://([^/\"]*)")
 _BY_SOCKET = re.compile(r"unix:", re.IGNORECASE)
 _BY_HANDLER = re.compile(r"\bproxy:([^\s\",\]]+)", re.IGNORECASE)
-_UNKNOWN_YET = re.compile(r"(?!proxy:)\S*?(?:%\{|\$)", re.IGNORECASE)
+_UNKNOWN_YET = re.compile(r"(?!proxy:)\S*?[%$]", re.IGNORECASE)
 """A handler that only a request or a macro's use says: it may be `proxy:`."""
 _HANDLER_FLAG = re.compile(
     r"[\[,]\s*(?:H|handler|T|type)\s*=\s*([^,\]]*[%$][^,\]]*)", re.IGNORECASE

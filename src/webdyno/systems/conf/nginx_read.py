@@ -198,8 +198,8 @@ def _parse(text: str, file: Path) -> list[dict[str, Any]]:
 
 TABLES = {"map", "geo", "split_clients"}
 """Blocks that give a variable one of several values."""
-AFTER_THE_HOST = {"request_uri", "is_args"}
-"""Variables that end a host before them: nothing in a configuration changes how these begin."""
+AFTER_THE_HOST = {"request_uri": ["/"], "is_args": ["", "/"]}
+"""What ends a host before it, or is empty: nothing in a configuration changes how these begin."""
 MOST_VALUES = 1_000
 DEEPEST = 5
 """Variables within the values of variables."""
@@ -208,6 +208,7 @@ _PASSING = re.compile(r"\w+_pass|endpoint|js_fetch_proxy")
 _SCHEME = re.compile(r"(?:[a-z0-9]+|\$\w+)://")
 _HOST = re.compile(r"\[[^\]]*\]|[^:/\s]+")
 _VARIABLE = re.compile(r"\$(?:\{(\w+)\}|(\w+))")
+_ARGUMENTS = re.compile(r"\A\$(?:\{(?:args|query_string)\}|(?:args|query_string)\b)")
 _TARGET = re.compile(
     r"(?P<scheme>[a-z0-9]+://)?(?P<host>\[[^\]]*\]|[\w.-]+)(?::(?P<port>[0-9]{1,5}))?(?P<rest>[/?$].*)?"
 )
@@ -280,10 +281,12 @@ def _expand(text: str, values: Mapping[str, Sequence[str]]) -> Sequence[str]:
 def _with_first_variable_filled(text: str, values: Mapping[str, Sequence[str]]) -> Iterator[str]:
     for match in _VARIABLE.finditer(text):
         name, before = match[1] or match[2], text[: match.start()]
-        ends_host = name in AFTER_THE_HOST and _host_of(before)
-        for value in ["/"] if ends_host else values.get(name, []):
-            yield f"{before}{value}{text[match.end() :]}"
-        if ends_host or name in values:
+        given = AFTER_THE_HOST.get(name) if _host_of(before) else None
+        for value in given or values.get(name, []):
+            rest = text[match.end() :]
+            # Where there is no question mark there are no arguments.
+            yield before + (value + rest if value or not given else _ARGUMENTS.sub("", rest))
+        if given or name in values:
             return
     yield text
 
