@@ -15,7 +15,6 @@ import select
 import shutil
 import signal
 import subprocess
-import tempfile
 import time
 from collections import Counter
 from collections.abc import Collection, Iterable, Sequence
@@ -26,6 +25,8 @@ from typing import Self
 
 from webdyno.core.errors import OperationError
 from webdyno.host.children import ending_with_us, run_program
+from webdyno.host.users import make_private
+from webdyno.host.workspace import Workspace
 from webdyno.probes.stacks import OF_CALL, SAMPLED_HZ, Profile, profile_of
 
 logger = logging.getLogger(__name__)
@@ -55,8 +56,7 @@ class Perf:
 
     def __enter__(self) -> Self:
         with ExitStack() as exits:
-            folder = tempfile.TemporaryDirectory(prefix="webdyno-perf-")
-            place = Path(exits.enter_context(folder))
+            place = make_private(exits.enter_context(Workspace()).path / PERF)
             self.output = place / "output"
             pipes = [place / name for name in ("control", "ack")]
             self._control, self._ack = (_pipe(pipe, exits) for pipe in pipes)
