@@ -1,6 +1,7 @@
 """What the servers' CPUs do, sampled by perf where it is there and allowed."""
 
 import os
+import select
 import shutil
 import subprocess
 import sys
@@ -106,3 +107,21 @@ def test_reading_a_recording_has_a_limit_of_memory(monkeypatch: pytest.MonkeyPat
     monkeypatch.setattr(profile, "MOST_MEMORY_BYTES", 2**20)
     with pytest.raises(OperationError), Profiler([min(allowed_cpus())], allowed_cpus()):
         pass
+
+
+@needs_perf
+def test_perf_ends_with_webdyno() -> None:
+    """Its recording would grow until the disk is full."""
+    script = (
+        "import os, time; from webdyno.probes.profile import Profiler\n"
+        "with Profiler([min(os.sched_getaffinity(0))], os.sched_getaffinity(0)) as profiler:\n"
+        "    print(profiler._process.pid, flush=True); time.sleep(60)\n"
+    )
+    with subprocess.Popen([sys.executable, "-c", script], stdout=subprocess.PIPE) as process:
+        assert process.stdout is not None
+        perf = os.pidfd_open(int(process.stdout.readline()))
+        process.kill()
+    try:
+        assert select.select([perf], [], [], 20.0)[0]
+    finally:
+        os.close(perf)

@@ -2,6 +2,7 @@
 
 import hashlib
 import os
+import subprocess
 from pathlib import Path
 
 import pytest
@@ -134,3 +135,22 @@ def test_a_site_that_cannot_be_made_says_why(tmp_path: Path, line: str, says: st
     with pytest.raises(OperationError) as error:
         prepare_site(site, Testbed())
     assert says in str(error.value)
+
+
+def test_mediawikis_password_stands_in_no_command_line(tmp_path: Path) -> None:
+    """Everybody can read those."""
+    app = Catalogue.load().sites["mediawiki"].folder / "app"
+    (tmp_path / "LocalSettings.php").write_text("")
+    (php := tmp_path / "php").write_text(
+        '#!/bin/sh\necho "$@" >>said\nfor word; do case $word in --passfile=*) cat "${word#*=}" '
+        ">told;; esac; done\n"
+    )
+    php.chmod(0o755)
+    given = dict.fromkeys(("SITE_ROOT", "SITE_STATE"), str(tmp_path))
+    given |= {"SITE_APP": str(app), "SECRET": "s3cret", "PATH": os.environ["PATH"]}
+    subprocess.run(["sh", str(app / "install.sh"), str(php)], env=given, check=True)
+    assert (tmp_path / "told").read_text() == "s3cret"
+    kept = [
+        each.name for each in tmp_path.iterdir() if each.is_file() and "s3c" in each.read_text()
+    ]
+    assert kept == ["told"]

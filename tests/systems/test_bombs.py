@@ -3,6 +3,7 @@
 What takes for ever shows by itself: these tests would not end.
 """
 
+import json
 import re
 from pathlib import Path
 
@@ -26,8 +27,8 @@ from webdyno.systems.layouts import (
     python_tools,
     settings,
 )
-from webdyno.systems.layouts.app import matching
-from webdyno.systems.layouts.routes import routes_of_openapi, routes_of_sources
+from webdyno.systems.layouts.app import FoundApp, matching
+from webdyno.systems.layouts.routes import routes_of_openapi, routes_of_sources, untried_paths
 from webdyno.systems.layouts.variables import fixed_address
 
 MANY = 200_000
@@ -167,3 +168,12 @@ def test_bodies_without_end() -> None:
         nested = "[" * depth + "]" * depth
         assert without_personal(nested.encode(), "application/json", named) == nested.encode()
         assert (parsed_json(nested) is None) == (depth > 200)
+
+
+def test_half_a_character_of_an_example_is_no_defect(tmp_path: Path) -> None:
+    parameter = {"name": "q\udc00", "in": "query", "required": True, "example": "\ud800"}
+    paths = {
+        "/x/{q}": {"get": {"parameters": [parameter, {**parameter, "name": "q", "in": "path"}]}}
+    }
+    (tmp_path / "openapi.json").write_text(json.dumps({"openapi": "3.0.0", "paths": paths}))
+    assert untried_paths(FoundApp("x", "start"), tmp_path) is not None
