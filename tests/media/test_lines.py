@@ -3,7 +3,7 @@
 import pytest
 from rich.text import Text
 
-from webdyno.media.lines import broken, wrap_text
+from webdyno.media.terminal import broken, wrap_text
 
 
 @pytest.mark.parametrize(

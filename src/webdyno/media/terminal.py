@@ -3,12 +3,13 @@
 What is folded and what is drawn is left to the page.
 """
 
+import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from itertools import chain, islice
 from typing import NamedTuple
 
-from rich.cells import cell_len
+from rich.cells import cell_len, chop_cells
 from rich.console import (
     Console,
     ConsoleOptions,
@@ -22,10 +23,10 @@ from rich.segment import Segment
 from rich.table import Table as Grid
 from rich.text import Text
 
+from webdyno.core.format import bound
 from webdyno.core.judgement import Verdict
 from webdyno.media import document as doc
 from webdyno.media.console import plain_console
-from webdyno.media.lines import broken, parts_of, wrap_text
 
 WIDTH = 100
 """Columns that a document takes at most, on however wide a terminal."""
@@ -39,6 +40,11 @@ BROKEN_HEADING = 12
 """Columns of a heading's longest word from which on that is broken."""
 FEWEST_OF_WORDS = 9
 """Columns that are left to words before figures, however little room there is."""
+
+NO_BREAK = "\xa0"
+WORD = re.compile(r" +|[^ ]+")
+PART = re.compile(r".+?(?:[-_/:]+|\.(?=[a-z])|\Z)")
+"""Of a name, path or URL that is too long for a line."""
 
 STYLES = {
     Verdict.FASTER: "bold green",
@@ -320,3 +326,43 @@ def _lined_up(
     for row in rows:
         grid.add_row(*map(broken, row, widths))
     return grid
+
+
+def wrap_text(said: str, width: int, style: str = "") -> Text:
+    """Break text into lines, none between a number and its unit."""
+    lines = [
+        line
+        for paragraph in said.splitlines()
+        for line in _lines(bound(paragraph, NO_BREAK), width)
+    ]
+    return Text("\n".join(lines).replace(NO_BREAK, " "), style)
+
+
+def broken(cell: Text, width: int) -> Text:
+    """Return a table's cell in lines that are no wider, as far indented as it is."""
+    if cell.cell_len <= width:
+        return cell
+    said = cell.plain.lstrip()
+    indent = " " * (cell.cell_len - cell_len(said))
+    lines = _lines(said, width - len(indent))
+    return Text("\n".join(indent + line for line in lines), cell.style)
+
+
+def _lines(said: str, width: int) -> list[str]:
+    lines = [""]
+    for word in WORD.findall(said):
+        for part in parts_of(word, max(width, 1)):
+            if lines[-1].strip() and cell_len((lines[-1] + part).rstrip()) > width:
+                lines.append(part.lstrip())
+            else:
+                lines[-1] += part
+    return [line.rstrip() for line in lines if line.strip()]
+
+
+def parts_of(word: str, width: int) -> Iterator[str]:
+    """Yield a word, or where that is wider its parts, none of them wider."""
+    if cell_len(word) <= width:
+        yield word
+    else:
+        for part in PART.findall(word):
+            yield from chop_cells(part, width)
