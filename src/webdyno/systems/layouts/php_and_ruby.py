@@ -87,7 +87,7 @@ OWN_SERVER = (
     "PHP's own server starts it, which has no cache of compiled code: in production PHP-FPM is "
     "behind nginx; `webdyno init --image .` measures a container with those"
 )
-IS_PACKAGE = re.compile(r"[\w.-]+/[\w.-]+")
+IS_PACKAGE = re.compile(r"\A[\w.-]+/[\w.-]+\Z")
 """Others, such as `ext-pdo_mysql`, are a part of PHP: composer installs none of them."""
 LARAVEL_KEY = "base64:d2ViZHluby13ZWJkeW5vLXdlYmR5bm8td2ViZHluby0="
 """Of 32 bytes, as Laravel wants it."""
