@@ -22,10 +22,8 @@ use rustls::{
     SignatureScheme,
 };
 
-use sha2::{Digest, Sha256};
-
 use crate::given;
-use crate::order::{Protocol, Sha256Hex, Tls, TlsVersion};
+use crate::order::{Protocol, Tls, TlsVersion};
 
 /// The identifier of HTTP/2 over TLS (RFC 9113 section 3.2).
 pub const ALPN_HTTP2: &[u8] = b"h2";
@@ -59,12 +57,10 @@ pub fn client_config(tls: &Tls, protocol: Protocol) -> Result<ClientConfig, Stri
             .map_err(|error| format!("load.tls: {error}"))?;
         Arc::new(OrGiven { usual, given })
     };
-    let expected = tls.certificate_sha256;
-    let verifier: Arc<dyn ServerCertVerifier> =
-        match protocol == Protocol::Http3 || expected.is_some() {
-            true => Arc::new(Remembering { usual: verifier, expected }),
-            false => verifier,
-        };
+    let verifier: Arc<dyn ServerCertVerifier> = match protocol {
+        Protocol::Http3 => Arc::new(Remembering(verifier)),
+        _ => verifier,
+    };
     let builder = builder.dangerous().with_custom_certificate_verifier(verifier);
     let mut config = match (&tls.certificate_file, &tls.key_file) {
         (Some(certificate), Some(key)) => builder
@@ -249,25 +245,18 @@ impl ServerCertVerifier for Anybody {
 }
 
 thread_local! {
-    static VERDICT: RefCell<Option<Verdict>> = const { RefCell::new(None) };
+    static VERDICT: RefCell<Option<Result<(), rustls::Error>>> = const { RefCell::new(None) };
 }
-
-/// A certificate's SHA-256, or what is wrong with it.
-pub type Verdict = Result<[u8; 32], rustls::Error>;
 
 /// What came of the certificate that this thread verified last: the library of QUIC hands over no
 /// more than a text. None where none was, as a session was resumed.
-pub fn take_verdict() -> Option<Verdict> {
+pub fn take_verdict() -> Option<Result<(), rustls::Error>> {
     VERDICT.take()
 }
 
-/// Verifies as another does, and that it is the certificate which is expected; remembers what came
-/// of it.
+/// Verifies as another does, and remembers what came of it.
 #[derive(Debug)]
-struct Remembering {
-    usual: Arc<dyn ServerCertVerifier>,
-    expected: Option<Sha256Hex>,
-}
+struct Remembering(Arc<dyn ServerCertVerifier>);
 
 impl ServerCertVerifier for Remembering {
     fn verify_server_cert(
@@ -278,17 +267,9 @@ impl ServerCertVerifier for Remembering {
         ocsp_response: &[u8],
         now: UnixTime,
     ) -> Result<ServerCertVerified, rustls::Error> {
-        let digest: [u8; 32] = Sha256::digest(end_entity).into();
-        let verdict = match self.expected {
-            Some(expected) if expected.0 != digest => {
-                Err(CertificateError::ApplicationVerificationFailure.into())
-            }
-            _ => {
-                let (name, ocsp) = (server_name, ocsp_response);
-                self.usual.verify_server_cert(end_entity, intermediates, name, ocsp, now)
-            }
-        };
-        VERDICT.set(Some(verdict.as_ref().map(|_| digest).map_err(Clone::clone)));
+        let verdict =
+            self.0.verify_server_cert(end_entity, intermediates, server_name, ocsp_response, now);
+        VERDICT.set(Some(verdict.as_ref().map(|_| ()).map_err(Clone::clone)));
         verdict
     }
 
@@ -298,7 +279,7 @@ impl ServerCertVerifier for Remembering {
         cert: &CertificateDer<'_>,
         signed: &DigitallySignedStruct,
     ) -> Result<HandshakeSignatureValid, rustls::Error> {
-        self.usual.verify_tls12_signature(message, cert, signed)
+        self.0.verify_tls12_signature(message, cert, signed)
     }
 
     fn verify_tls13_signature(
@@ -307,11 +288,11 @@ impl ServerCertVerifier for Remembering {
         cert: &CertificateDer<'_>,
         signed: &DigitallySignedStruct,
     ) -> Result<HandshakeSignatureValid, rustls::Error> {
-        self.usual.verify_tls13_signature(message, cert, signed)
+        self.0.verify_tls13_signature(message, cert, signed)
     }
 
     fn supported_verify_schemes(&self) -> Vec<SignatureScheme> {
-        self.usual.supported_verify_schemes()
+        self.0.supported_verify_schemes()
     }
 }
 

@@ -142,23 +142,6 @@ def test_requests_go_over_http3() -> None:
         Load(protocol="h3", kernel_times=True)
 
 
-def test_a_server_that_is_known_by_its_certificate_has_to_show_it() -> None:
-    known = "a" * 64
-    asked = order_json(
-        LoadOrder(
-            id="a slot",
-            url=f"https://{known}@127.0.0.1:9",
-            requests=(Request("/x"),),
-            load=Load(protocol="h3"),
-            duration_s=1.0,
-        )
-    )
-    assert [each["url"] for each in asked["requests"]] == ["https://127.0.0.1:9/x"]
-    assert asked["load"]["tls"]["certificate_sha256"] == known
-    schema = json.loads((SCHEMAS / "order.v2.schema.json").read_text())
-    Draft202012Validator(schema).validate(asked)
-
-
 def test_an_overload_is_followed_until_enough_is_late(url: str) -> None:
     """More is due than any server answers; the trial ends without waiting for the timeout."""
     flood = Load(loop="open", rate_per_s=150_000, connections=4, timeout_s=3600)

@@ -4,7 +4,6 @@ import os
 import re
 import socket
 import time
-from contextlib import nullcontext
 from pathlib import Path
 
 import pytest
@@ -21,7 +20,6 @@ from manners import (
 )
 from webdyno.core.load import HttpProtocol
 from webdyno.core.service import READY_WITHIN_S
-from webdyno.load.asking import Conversation
 from webdyno.servers.ready import (
     Address,
     AwaitedServer,
@@ -214,32 +212,6 @@ def test_nothing_is_said_to_another_program_that_has_the_port() -> None:
     for is_own in (False, True):
         wait(hears, is_own=is_own, headers={"Authorization": "s3cret"}, within_s=0.3)
         assert any(b"s3cret" in each for each in heard) is is_own
-
-
-def test_over_http_3_headers_go_to_the_certificate_that_was_seen_while_nobody_could_join(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    alone = [False, True]
-    own, asked = "a" * 64, list[tuple[str, bool]]()
-
-    def ask(talk: Conversation, _: Address, request: FirstRequest, __: float) -> FirstResponse:
-        asked.append((talk.url, bool(request.headers)))
-        return FirstResponse(time.monotonic(), 200, certificate=own)
-
-    monkeypatch.setattr("webdyno.servers.ready._ask", ask)
-    server = AwaitedServer(
-        Address("127.0.0.1", 9, None, 0, "h3"),
-        check_alive=lambda: None,
-        is_own=lambda: True,
-        is_elsewhere=lambda: False,
-        holding_alone=lambda: nullcontext(alone.pop(0)),
-    )
-    request = FirstRequest("/", lambda *_: True, {"Authorization": "s3cret"})
-    found = wait_for_response(server, request)
-    assert found is not None
-    assert found.certificate == own
-    plain, known = "https://127.0.0.1:9", f"https://{own}@127.0.0.1:9"
-    assert asked == [(plain, False), (plain, False), (plain, False), (known, True)]
 
 
 def silent(connection: socket.socket) -> None:

@@ -99,8 +99,7 @@ impl Asker<'_> {
         let request = &self.plan.requests[number];
         let origin = &self.plan.origins[request.origin];
         if let (Protocol::Http3, Some(tls)) = (origin.protocol, &self.plan.tls) {
-            let mut connection = http3::begin(origin, tls, self.room, patience)?;
-            seen.certificate = connection.http3().and_then(|opened| opened.certificate());
+            let connection = http3::begin(origin, tls, self.room, patience)?;
             seen.is_connected = true;
             seen.connected = patience.spent();
             seen.handshaken = Some(seen.connected);

@@ -19,8 +19,6 @@ pub struct Seen {
     pub is_connected: bool,
     /// Version and cipher of TLS.
     pub tls: Option<String>,
-    /// SHA-256 of the server's certificate, over HTTP/3.
-    pub certificate: Option<[u8; 32]>,
     pub response: Kept,
     /// It came over HTTP/3.
     pub is_http3: bool,

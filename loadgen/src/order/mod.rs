@@ -248,8 +248,6 @@ pub struct Tls {
     pub ca_file: Option<PathBuf>,
     /// The server's certificate has to be valid.
     pub verify: bool,
-    /// And this very one: nothing is sent to whoever shows another.
-    pub certificate_sha256: Option<Sha256Hex>,
     /// Certificates to show a server that wants one, as PEM, the client's own first.
     pub certificate_file: Option<PathBuf>,
     /// The private key of the client's certificate, as PEM.
@@ -265,7 +263,6 @@ impl Default for Tls {
         Tls {
             ca_file: None,
             verify: true,
-            certificate_sha256: None,
             certificate_file: None,
             key_file: None,
             version: None,

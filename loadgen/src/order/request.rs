@@ -118,7 +118,7 @@ pub struct Expect {
 }
 
 /// A SHA-256; 64 hexadecimal digits in an order.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
 #[serde(try_from = "String")]
 pub struct Sha256Hex(pub [u8; 32]);
 

@@ -33,9 +33,6 @@ pub struct TracedAnswer {
     /// Version and cipher of TLS.
     #[serde(skip_serializing_if = "Option::is_none")]
     tls: Option<String>,
-    /// SHA-256 of the server's certificate, over HTTP/3.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    certificate_sha256: Option<String>,
     /// How long it took, and how many bytes had come, also where it isn't whole.
     #[serde(skip_serializing_if = "Option::is_none")]
     took_s: Option<f64>,
@@ -77,7 +74,6 @@ impl TracedAnswer {
             request,
             version,
             tls: seen.tls.clone(),
-            certificate_sha256: seen.certificate.map(hex::encode),
             took_s: Some(seen.done.as_secs_f64()),
             came_bytes: Some(seen.came_bytes),
             trouble: seen.trouble.as_ref().map(|trouble| trouble.kind),
@@ -108,7 +104,6 @@ impl TracedAnswer {
             json: None,
             captured: BTreeMap::new(),
             tls: None,
-            certificate_sha256: None,
             took_s: None,
             came_bytes: None,
             trouble: None,

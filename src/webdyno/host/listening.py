@@ -1,11 +1,8 @@
 """Where processes listen, as everybody may read of the kernel, and which of them has a socket."""
 
-import os
-import secrets
-import socket
 import sys
-from collections.abc import Callable, Collection, Iterable, Iterator
-from contextlib import contextmanager, suppress
+from collections.abc import Collection, Iterable, Iterator
+from contextlib import suppress
 from ipaddress import IPv4Address, IPv6Address, ip_address
 from pathlib import Path
 from typing import NamedTuple
@@ -17,7 +14,6 @@ LISTENING_TCP = "0A"
 IPV4 = 4
 MAPPED = bytes(10) + b"\xff\xff"
 """Before the four bytes of an IPv4 address, where a socket has both kinds."""
-COINS = 32
 ACCEPTING_UNIX = 0x10000
 """__SO_ACCEPTCON in the column `Flags` of /proc/net/unix."""
 ANY = ("0.0.0.0", "[::]")  # noqa: S104 (that is what others listen at)
@@ -56,60 +52,9 @@ def holders(pids: Collection[int], place: Listens, near: int) -> list[int] | Non
         held = {pid: listening & _sockets_of(pid) for pid in pids}
     except OSError:
         return None if users and users <= {place.uid, 0} else []
-    ours = _sockets_of(os.getpid()) if place.is_udp else set[str]()  # see `holding_alone`
-    if place.host is not None and listening - ours.union(*held.values()):
+    if place.host is not None and listening - set().union(*held.values()):
         return []
     return [pid for pid, sockets in held.items() if sockets]
-
-
-@contextmanager
-def holding_alone(pids: Collection[int], place: Listens, near: int) -> Iterator[bool]:
-    """Have nobody join a port of UDP meanwhile, though its sockets may let anybody (SO_REUSEADDR).
-
-    Yield whether those processes have it alone.
-    """
-
-    def is_alone() -> bool:
-        return holders(pids, place, near) != []
-
-    with _joining(place) as has_joined:
-        yield (has_joined or _is_closed(place, is_alone)) and is_alone()
-
-
-@contextmanager
-def _joining(place: Listens) -> Iterator[bool]:
-    """Join a port by a socket that lets nobody else; yield whether that was possible.
-
-    Connected to itself, it gets nothing of what others send there.
-    """
-    asked = (place.host, place.port)
-    family = socket.AF_INET6 if ":" in str(place.host) else socket.AF_INET
-    with socket.socket(family, socket.SOCK_DGRAM) as ours:
-        ours.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-        try:
-            ours.bind(asked)
-            ours.connect(asked)
-        except OSError:
-            yield False
-            return
-        ours.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 0)
-        yield True
-
-
-def _is_closed(place: Listens, is_alone: Callable[[], bool]) -> bool:
-    """Whether a port that can't be joined is closed by whose it is, and not by somebody else.
-
-    He would have to be there at each attempt, and gone at each look; nobody knows which is next.
-    """
-    for _ in range(COINS):
-        if secrets.randbits(1):
-            if not is_alone():
-                return False
-        else:
-            with _joining(place) as has_joined:
-                if has_joined:
-                    return False
-    return True
 
 
 def who_listens(port: int) -> list[int]:

@@ -9,7 +9,7 @@ import signal
 import subprocess
 import time
 from collections.abc import Mapping, Sequence
-from contextlib import AbstractContextManager, suppress
+from contextlib import suppress
 from pathlib import Path
 from typing import Literal, NotRequired, TypedDict
 
@@ -20,7 +20,7 @@ from webdyno.core.errors import OperationError
 from webdyno.host import warden
 from webdyno.host.children import python_file
 from webdyno.host.control_group import trees
-from webdyno.host.listening import Listens, holders, holding_alone, who_listens
+from webdyno.host.listening import Listens, holders, who_listens
 from webdyno.host.users import ServerUser, open_log
 from webdyno.host.workspace import Workspace
 
@@ -250,10 +250,6 @@ class ServerProcess:
             return True
         self._warden.wait(warden.KILL_WITHIN_S + 2)
         return False
-
-    def holding_alone(self, place: Listens) -> AbstractContextManager[bool]:
-        """Have nobody join its port of UDP meanwhile; the value is whether it has that alone."""
-        return holding_alone(self.pids(), place, near=self.pid)
 
     def _stays_in_front(self, listening: Sequence[int]) -> bool:
         """Whether the first process lives on; one that gives way has others listen for it.

@@ -24,7 +24,6 @@ class NoResponse(Exception):  # noqa: N818 (it becomes a line of the pre-flight 
         super().__init__(response.failure)
         self.trouble = response.trouble
         self.came_bytes, self.took_s = response.came_bytes, response.took_s
-        self.certificate = response.certificate
 
     @property
     def was_refused(self) -> bool:

@@ -5,7 +5,6 @@ add that are installed next to webdyno.
 """
 
 import pkgutil
-import re
 import sys
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -130,10 +129,6 @@ request, before a byte of its response, or before the end of that; it can't be r
 reset the request's stream; time was up; it is too long."""
 
 
-CERTIFICATE = re.compile(r"(?<=^https://)([0-9a-f]{64})@")
-"""In a URL, SHA-256 of the certificate by which a server is known: no other is sent anything."""
-
-
 @dataclass(frozen=True)
 class ServerResponse:
     """One response, whole, or what came instead."""
@@ -148,8 +143,6 @@ class ServerResponse:
     body: bytes = b""
     tls: str = ""
     """What was agreed upon, such as `TLSv1.3, TLS_AES_256_GCM_SHA384`; empty without TLS."""
-    certificate: str = ""
-    """SHA-256 of the server's certificate, over HTTP/3."""
     failure: str | None = None
     """What is wrong with it, for people."""
     trouble: Trouble | None = None

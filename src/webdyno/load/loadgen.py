@@ -21,14 +21,7 @@ from webdyno.core.request import WrittenRequest
 from webdyno.core.streams import engine_limits
 from webdyno.core.testbed import is_in_own_network
 from webdyno.load.engine import find_loadgen, loadgen_version
-from webdyno.load.interface import (
-    CERTIFICATE,
-    GeneratorError,
-    LoadOrder,
-    LoginError,
-    Request,
-    ServerResponse,
-)
+from webdyno.load.interface import GeneratorError, LoadOrder, LoginError, Request, ServerResponse
 
 logger = logging.getLogger(__name__)
 
@@ -210,7 +203,6 @@ def _response(answer: Mapping[str, Any], body: bytes) -> ServerResponse:
         head_bytes=answer["head_bytes"],
         body=body,
         tls=answer.get("tls", ""),
-        certificate=answer.get("certificate_sha256", ""),
         failure=None if (failure := answer.get("failure")) is None else hidden(failure),
         trouble=answer.get("trouble"),
         came_bytes=answer.get("came_bytes", 0),
@@ -251,8 +243,6 @@ def order_json(order: LoadOrder) -> dict[str, Any]:
         asked["count"] = order.count
     if any(request.message for request in order.requests):
         asked["load"]["protocol"] = "websocket"
-    if shown := CERTIFICATE.search(order.url):
-        asked["load"]["tls"]["certificate_sha256"] = shown[1]
     if order.load.descriptors is not None:
         asked["descriptors"] = order.load.descriptors
     if order.ramp_up_s:
@@ -320,7 +310,7 @@ def _request_json(order: LoadOrder, request: Request) -> dict[str, Any]:
 
 def _url(order: LoadOrder, request: Request) -> str:
     scheme = "ws" if request.message else "grpc" if request.is_call else "http"
-    return CERTIFICATE.sub("", order.url).replace("http", scheme, 1) + request.path
+    return order.url.replace("http", scheme, 1) + request.path
 
 
 def _without_none(table: dict[str, Any]) -> dict[str, Any]:

@@ -27,7 +27,6 @@ from webdyno.core.session import PLACE
 from webdyno.core.text import begin_of
 from webdyno.load.asking import LONGEST_S, Conversation
 from webdyno.load.interface import (
-    CERTIFICATE,
     Generator,
     GeneratorError,
     LoadOrder,
@@ -262,8 +261,7 @@ def login_refused(users: Users, failed: LoginError) -> Response:
 
 def _without_address(failure: str, url: str) -> str:
     """Leave out what the step's name says already: method and address."""
-    address = re.escape(CERTIFICATE.sub("", url))
-    return re.sub(rf"^(?:[A-Z]+ )?{address}\S*: ", "", failure)
+    return re.sub(rf"^(?:[A-Z]+ )?{re.escape(url)}\S*: ", "", failure)
 
 
 def _response(

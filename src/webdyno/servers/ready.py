@@ -9,7 +9,7 @@ import struct
 import time
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import AbstractContextManager, suppress
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from statistics import median
@@ -58,8 +58,6 @@ class Address:
     """What an HTTP server speaks there: http, https, h2, h2c or h3."""
     asked_host: str = ""
     """The host that clients ask for; empty where that is the address."""
-    certificate: str = ""
-    """SHA-256 of the certificate by which it is known, over HTTP/3."""
 
     @property
     def text(self) -> str:
@@ -72,10 +70,9 @@ class Address:
 
     @property
     def netloc(self) -> str:
-        """As it stands in a URL, behind whose it has to be; a socket's path is percent-encoded."""
+        """As it stands in a URL: a socket's path is percent-encoded, behind whose it has to be."""
         if self.socket is None:
-            known_by = f"{self.certificate}@" if self.certificate else ""
-            return f"{known_by}{self._host_and_port}"
+            return self._host_and_port
         return f"{self.uid}@{quote(str(self.socket), safe='')}"
 
     @property
@@ -123,8 +120,6 @@ class FirstResponse(NamedTuple):
     """Whether it reset the request's stream, over HTTP/2: it is up, but serves other requests."""
     unread: str = ""
     """Why an answer can't be read that came instead of a response."""
-    certificate: str = ""
-    """SHA-256 of its server's, over HTTP/3."""
 
     def says_the_same_as(self, other: "FirstResponse") -> bool:
         """Whether they are the same but for the moment."""
@@ -181,8 +176,6 @@ class AwaitedServer:
     asks_till_the_end: bool = False
     """Whether all of that is spent on the request; else some of it is kept for finding out what it
     might speak instead."""
-    holding_alone: Callable[[], AbstractContextManager[bool]] | None = None
-    """Has it alone answer meanwhile, if that is so, over HTTP/3: others may join a port of UDP."""
 
 
 class UntrustedServer(Exception):  # noqa: N818 (it becomes why a stack can't be measured)
@@ -210,14 +203,12 @@ def _wait_for_response(
     wrong: FirstResponse | None = None
     with_status: FirstResponse | None = None
     # Headers may hold secrets, and another user's program may have the port.
-    is_bare = request.headers or server.holding_alone
-    asked = replace(request, headers={}) if is_bare else request
+    asked = replace(request, headers={}) if request.headers else request
     while time.monotonic() < deadline:
         server.check_alive()
         response = _next_response(server, asked, conversation, given_up_at)
         if response is not None and asked is not request:
-            if not server.holding_alone or _comes_to_know(server, asked, conversation):
-                asked = request
+            asked = request
             continue
         if response is None:
             wrong = None
@@ -240,20 +231,6 @@ def _wait_for_response(
         time.sleep(POLL_S)
     seen = with_status or wrong
     return seen and seen._replace(is_reset=False)
-
-
-def _comes_to_know(
-    server: AwaitedServer, request: FirstRequest, conversation: Conversation
-) -> bool:
-    """Learn its certificate while nobody else can show one, and ask for that one from now on."""
-    address = server.address
-    assert server.holding_alone is not None  # noqa: S101 (see above)
-    with server.holding_alone() as is_alone:
-        said = _ask(conversation, address, request, RESPONSE_WITHIN_S) if is_alone else None
-    if said is None or not said.certificate:
-        return False
-    conversation.url = replace(address, certificate=said.certificate).url
-    return True
 
 
 def _next_response(
@@ -300,8 +277,6 @@ def spoken_instead(
 
 def why_silent(address: Address, request: FirstRequest, client_entry: Sequence[str] = ()) -> str:
     """Ask once more; return what is wrong with the response, nothing where nobody listens."""
-    if address.protocol == "h3":  # somebody else may have joined
-        request = replace(request, headers={})
     with _conversation(address, request, client_entry) as conversation:
         try:
             _said(conversation, address, request, ONCE_MORE_WITHIN_S)
@@ -356,14 +331,13 @@ def _ask(
     except NoResponse as none:
         if none.trouble == "untrusted":
             raise UntrustedServer(str(none)) from None
-        shown = FirstResponse(time.monotonic(), certificate=none.certificate)
         if none.trouble == "reset":
-            return shown._replace(is_reset=True)
+            return FirstResponse(time.monotonic(), is_reset=True)
         if not (none.was_refused or none.what_came):
             return None
         unread = str(none) if none.trouble == "malformed" else ""
-        return shown._replace(unfinished=none.what_came, unread=unread)
-    return FirstResponse(time.monotonic(), said.status, said.body, certificate=said.certificate)
+        return FirstResponse(time.monotonic(), unfinished=none.what_came, unread=unread)
+    return FirstResponse(time.monotonic(), said.status, said.body)
 
 
 def _said(

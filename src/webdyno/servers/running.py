@@ -4,7 +4,6 @@ import logging
 import time
 from collections.abc import Mapping, Set
 from contextlib import suppress
-from dataclasses import replace
 from pathlib import Path
 from typing import NamedTuple
 
@@ -16,7 +15,6 @@ from webdyno.host.contained import ContainedProcess
 from webdyno.host.control_group import ControlGroup, CpuLimit, MemoryLimit, MemoryReading, trees
 from webdyno.host.server_process import FoundProcess, ServerProcess
 from webdyno.host.this_machine import Testbed
-from webdyno.load.interface import CERTIFICATE
 from webdyno.servers.prepared import FILLED, PreparedSite, preload
 from webdyno.servers.ready import (
     AwaitedServer,
@@ -105,13 +103,8 @@ class RunningStack:
         return own is not None and own.elsewhere is not None
 
     @property
-    def shown_url(self) -> str:
-        """Where people find it."""
-        return CERTIFICATE.sub("", self.url)
-
-    @property
     def url(self) -> str:
-        """Where clients find the site, such as `http://127.0.0.1:8080`; with its certificate."""
+        """Where clients find the site, such as `http://127.0.0.1:8080`."""
         address, protocol = self._front.address, self._front.role.service.protocol
         return address.url if protocol == "http" else f"{protocol}://{address.netloc}"
 
@@ -292,8 +285,6 @@ class RunningStack:
         front, request = self._front, self._request_of_readiness()
         own, client_entry = front.role.service.own, self._testbed.client_entry()
         is_given_time = front.role.service.ready_within_s is not None
-        is_ours = not front.role.service.runs_already
-        is_known_by_certificate = is_ours and front.address.protocol == "h3"
         server = AwaitedServer(
             address=front.address,
             check_alive=self.check_alive,
@@ -302,7 +293,6 @@ class RunningStack:
             client_entry=client_entry,
             within_s=front.ready_within_s,
             asks_till_the_end=is_given_time,
-            holding_alone=front.holding_alone if is_known_by_certificate else None,
         )
         where = f"{self.url}{request.path}"
         logger.debug("waits until %s answers %s", front.role.service.title, where)
@@ -310,8 +300,6 @@ class RunningStack:
             answered = wait_for_response(server, request)
         except UntrustedServer as untrusted:
             raise front.death(f"isn't asked for {where}: {untrusted}; {ANY_CERTIFICATE}") from None
-        if answered is not None and is_known_by_certificate:
-            front.address = replace(front.address, certificate=answered.certificate)
         if answered is not None and answered.is_reset:
             return answered
         unsure = answered is None or answered.status in {None, BAD_REQUEST}

@@ -5,7 +5,6 @@ import os
 import signal
 import time
 from collections.abc import Mapping, Sequence
-from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -234,19 +233,11 @@ class RunningService:
 
     def listens(self, protocol: HttpProtocol | None = None) -> bool:
         """Whether what is asked at its address, as by a protocol, is one of its own processes."""
-        place = self._place(protocol or self.address.protocol)
-        return self.process is not None and self.process.listens(place)
-
-    def holding_alone(self) -> AbstractContextManager[bool]:
-        """Have nobody else answer at its port of UDP meanwhile; the value is whether it is so."""
-        if isinstance(self.process, ServerProcess) and not self.is_container:
-            return self.process.holding_alone(self._place("h3"))
-        return nullcontext(enter_result=True)
-
-    def _place(self, protocol: HttpProtocol) -> Listens:
         asked = self.address
         host = None if self.is_container else asked.host
-        return Listens(asked.port, asked.socket, host, asked.uid, protocol == "h3")
+        is_udp = (protocol or asked.protocol) == "h3"
+        place = Listens(asked.port, asked.socket, host, asked.uid, is_udp)
+        return self.process is not None and self.process.listens(place)
 
     def check_alive(self, why: str = "") -> None:
         """Raise StackDied, with `why` in its message, when the process has ended."""

@@ -24,7 +24,7 @@ use crate::events::EventStream;
 use crate::http2::trouble::ConnectionEnd;
 use crate::http3::code::{Fault, NO_ERROR};
 use crate::http3::trouble::Lost;
-use crate::tls::{Verdict, take_verdict};
+use crate::tls::take_verdict;
 
 thread_local! {
     static OUTGOING: RefCell<Vec<u8>> = const { RefCell::new(Vec::new()) };
@@ -39,7 +39,7 @@ pub struct Http3Connection {
     /// The handshake is done.
     is_ready: bool,
     /// What came of the server's certificate, where it was looked at.
-    verdict: Option<Verdict>,
+    verdict: Option<Result<(), rustls::Error>>,
     /// Nothing more is there to be read until an event says so.
     drained: bool,
     /// There may be something to send.
@@ -262,11 +262,6 @@ impl Http3Connection {
     pub fn take_lost(&mut self) -> Option<(Lost, Option<rustls::Error>)> {
         let lost = self.dialog.lost.take()?;
         Some((lost, self.verdict.take().and_then(Result::err)))
-    }
-
-    /// SHA-256 of the server's certificate, where it showed one.
-    pub fn certificate(&self) -> Option<[u8; 32]> {
-        self.verdict.as_ref()?.as_ref().ok().copied()
     }
 
     /// The session of an earlier connection was resumed: nobody had to look at a certificate.

@@ -22,7 +22,6 @@ pub fn lost(error: &io::Error) -> (Failure, String) {
     }
 }
 
-const ANOTHER_SERVER: &str = "another program has the server's port";
 const NO_CERTIFICATE: &str =
     "the server wants a certificate of its clients; give one that it trusts (--cert, --key)";
 
@@ -33,9 +32,6 @@ fn tls_error(error: &io::Error) -> Option<&TlsError> {
 /// Why there is no TLS; true when trying again would change nothing.
 pub fn no_tls(origin: &Origin, error: &io::Error) -> (String, bool) {
     match tls_error(error) {
-        Some(TlsError::InvalidCertificate(CertificateError::ApplicationVerificationFailure)) => {
-            (format!("{ANOTHER_SERVER}: its certificate isn't the one that is expected"), true)
-        }
         Some(TlsError::InvalidCertificate(reason)) => {
             let why = untrusted(reason);
             let remedy = "or take any certificate (--tls-verify off, \"verify\": false)";
@@ -143,9 +139,6 @@ fn distrusted(reason: &CertificateError) -> (&'static str, &'static str) {
         // A bad signature: the issuer has the name of somebody trusted, but not the key.
         Reason::UnknownIssuer | Reason::BadSignature => {
             ("nobody trusted has issued it", "give its authority (--cacert, \"ca_file\")")
-        }
-        Reason::ApplicationVerificationFailure => {
-            ("it isn't the one that is expected", ANOTHER_SERVER)
         }
         Reason::Expired | Reason::ExpiredContext { .. } => ("it has expired", "renew it"),
         Reason::NotValidYet | Reason::NotValidYetContext { .. } => {

@@ -156,24 +156,6 @@ fn whom_to_trust_is_as_of_https() {
     }
 }
 
-/// Somebody else may have its port.
-#[test]
-fn whoever_shows_another_certificate_is_sent_nothing() {
-    let authority = Authority::new();
-    let issued = authority.issue("127.0.0.1");
-    let script = |mut session: Session| session.answer_all(BODY);
-    let server = Quic::with(authority, &issued, Begins::default(), script);
-    let mut order = order3(&server, COUNT);
-    let sha256 = crate::layers::nginx::sha256(&issued.certificate);
-    order["load"]["tls"]["certificate_sha256"] = json!(sha256);
-    expect(&run(&order), &[("/requests/completed", COUNT)]);
-    for tls in [json!({"ca_file": server.authority.file()}), json!({"verify": false})] {
-        order["load"]["tls"] = tls;
-        order["load"]["tls"]["certificate_sha256"] = json!("0".repeat(64));
-        refused(&order, "another program has the server's port");
-    }
-}
-
 /// Nothing is sent, and the reason is said.
 fn refused(order: &Value, wanted: &str) {
     let result = run(order);

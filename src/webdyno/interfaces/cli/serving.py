@@ -141,9 +141,9 @@ def up(
     ):
         try:
             if not wanted.is_own:
-                show(f"{called} serves {served.name} at {running.shown_url}{served.ready_path}")
+                show(f"{called} serves {served.name} at {running.url}{served.ready_path}")
             else:
-                show(f"{called} is up at {running.shown_url}")
+                show(f"{called} is up at {running.url}")
                 if more := running.services()[wanted.front].listens_as_well():
                     show(
                         f"  it listens on {' and '.join(more)} as well, which isn't measured: a "

@@ -43,7 +43,6 @@ impl TlsFlags {
         let tls = Tls {
             ca_file: self.cacert.clone(),
             verify: self.tls_verify.unwrap_or(true),
-            certificate_sha256: None,
             certificate_file: self.cert.clone(),
             key_file: self.key.clone(),
             version: self.tls_version,
