@@ -99,10 +99,11 @@ def test_one_short_round(tmp_path: Path) -> None:
 
 
 @pytest.mark.measures
-def test_percentiles_over_http3_are_right(tmp_path: Path) -> None:
+@pytest.mark.parametrize("protocol", ["grpc", "http3", "websocket"])
+def test_percentiles_of_other_protocols_are_right(protocol: str, tmp_path: Path) -> None:
     results = tmp_path / "accuracy.jsonl"
     done = run(
-        *("--delays", "bimodal,frozen", "--clients", "loadgen-http3", "--rounds", "1"),
+        *("--delays", "bimodal,frozen", "--clients", f"loadgen-{protocol}", "--rounds", "1"),
         *("--repeats", "3", "--duration", "2", "--no-pacing", "--results", str(results)),
         script="accuracy.py",
     )
