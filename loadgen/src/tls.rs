@@ -12,7 +12,9 @@ use rustls::client::{
     ClientConfig, ClientSessionStore, Resumption, Tls12ClientSessionValue, Tls13ClientSessionValue,
     WebPkiServerVerifier, verify_server_name,
 };
-use rustls::crypto::{CryptoProvider, ring, verify_tls12_signature, verify_tls13_signature};
+use rustls::crypto::{
+    WebPkiSupportedAlgorithms, ring, verify_tls12_signature, verify_tls13_signature,
+};
 use rustls::pki_types::pem::PemObject;
 use rustls::pki_types::{CertificateDer, PrivateKeyDer, ServerName, UnixTime};
 use rustls::server::ParsedCertificate;
@@ -44,9 +46,8 @@ pub fn client_config(tls: &Tls, protocol: Protocol) -> Result<ClientConfig, Stri
     let builder = ClientConfig::builder_with_provider(Arc::clone(&provider))
         .with_protocol_versions(versions)
         .map_err(|error| format!("load.tls: {error}"))?;
-    let verifier: Arc<dyn ServerCertVerifier> = if !tls.verify {
-        Arc::new(Anybody(provider))
-    } else {
+    let algorithms = provider.signature_verification_algorithms;
+    let trusts = if tls.verify {
         let given = match &tls.ca_file {
             Some(file) => certificates("ca_file", file)?,
             None => Vec::new(),
@@ -55,12 +56,12 @@ pub fn client_config(tls: &Tls, protocol: Protocol) -> Result<ClientConfig, Stri
         let usual = WebPkiServerVerifier::builder_with_provider(roots, provider)
             .build()
             .map_err(|error| format!("load.tls: {error}"))?;
-        Arc::new(OrGiven { usual, given })
+        Some(Trust { usual, given })
+    } else {
+        None
     };
-    let verifier: Arc<dyn ServerCertVerifier> = match protocol {
-        Protocol::Http3 => Arc::new(Remembering(verifier)),
-        _ => verifier,
-    };
+    let remembers = protocol == Protocol::Http3;
+    let verifier = Arc::new(Verifier { trusts, remembers, algorithms });
     let builder = builder.dangerous().with_custom_certificate_verifier(verifier);
     let mut config = match (&tls.certificate_file, &tls.key_file) {
         (Some(certificate), Some(key)) => builder
@@ -144,13 +145,13 @@ fn wrong(field: &str, file: &Path, error: &dyn Display) -> String {
 /// Verifies as usual, but takes a certificate that was itself given as one to trust, though it is
 /// an authority's: as `openssl req -x509` makes them, and as OpenSSL and browsers take them.
 #[derive(Debug)]
-struct OrGiven {
+struct Trust {
     usual: Arc<WebPkiServerVerifier>,
     given: Vec<CertificateDer<'static>>,
 }
 
-impl ServerCertVerifier for OrGiven {
-    fn verify_server_cert(
+impl Trust {
+    fn verify(
         &self,
         end_entity: &CertificateDer<'_>,
         intermediates: &[CertificateDer<'_>],
@@ -176,72 +177,11 @@ impl ServerCertVerifier for OrGiven {
             usual => usual,
         }
     }
-
-    fn verify_tls12_signature(
-        &self,
-        message: &[u8],
-        cert: &CertificateDer<'_>,
-        signed: &DigitallySignedStruct,
-    ) -> Result<HandshakeSignatureValid, rustls::Error> {
-        self.usual.verify_tls12_signature(message, cert, signed)
-    }
-
-    fn verify_tls13_signature(
-        &self,
-        message: &[u8],
-        cert: &CertificateDer<'_>,
-        signed: &DigitallySignedStruct,
-    ) -> Result<HandshakeSignatureValid, rustls::Error> {
-        self.usual.verify_tls13_signature(message, cert, signed)
-    }
-
-    fn supported_verify_schemes(&self) -> Vec<SignatureScheme> {
-        self.usual.supported_verify_schemes()
-    }
 }
 
 /// A certificate isn't one of servers, but an authority's. The library has no name of its own for it.
 pub fn is_authority(reason: &CertificateError) -> bool {
     format!("{reason:?}").contains("CaUsedAsEndEntity")
-}
-
-/// Takes any certificate, but only with a signature that belongs to it.
-#[derive(Debug)]
-struct Anybody(Arc<CryptoProvider>);
-
-impl ServerCertVerifier for Anybody {
-    fn verify_server_cert(
-        &self,
-        _end_entity: &CertificateDer<'_>,
-        _intermediates: &[CertificateDer<'_>],
-        _server_name: &ServerName<'_>,
-        _ocsp_response: &[u8],
-        _now: UnixTime,
-    ) -> Result<ServerCertVerified, rustls::Error> {
-        Ok(ServerCertVerified::assertion())
-    }
-
-    fn verify_tls12_signature(
-        &self,
-        message: &[u8],
-        cert: &CertificateDer<'_>,
-        signed: &DigitallySignedStruct,
-    ) -> Result<HandshakeSignatureValid, rustls::Error> {
-        verify_tls12_signature(message, cert, signed, &self.0.signature_verification_algorithms)
-    }
-
-    fn verify_tls13_signature(
-        &self,
-        message: &[u8],
-        cert: &CertificateDer<'_>,
-        signed: &DigitallySignedStruct,
-    ) -> Result<HandshakeSignatureValid, rustls::Error> {
-        verify_tls13_signature(message, cert, signed, &self.0.signature_verification_algorithms)
-    }
-
-    fn supported_verify_schemes(&self) -> Vec<SignatureScheme> {
-        self.0.signature_verification_algorithms.supported_schemes()
-    }
 }
 
 thread_local! {
@@ -254,11 +194,18 @@ pub fn take_verdict() -> Option<Result<(), rustls::Error>> {
     VERDICT.take()
 }
 
-/// Verifies as another does, and remembers what came of it.
+/// Takes the certificates of those whom it trusts, or of anybody; only with a signature that belongs
+/// to them.
 #[derive(Debug)]
-struct Remembering(Arc<dyn ServerCertVerifier>);
+struct Verifier {
+    /// None: anybody.
+    trusts: Option<Trust>,
+    /// Whether `take_verdict` is asked for what came of it.
+    remembers: bool,
+    algorithms: WebPkiSupportedAlgorithms,
+}
 
-impl ServerCertVerifier for Remembering {
+impl ServerCertVerifier for Verifier {
     fn verify_server_cert(
         &self,
         end_entity: &CertificateDer<'_>,
@@ -267,9 +214,13 @@ impl ServerCertVerifier for Remembering {
         ocsp_response: &[u8],
         now: UnixTime,
     ) -> Result<ServerCertVerified, rustls::Error> {
-        let verdict =
-            self.0.verify_server_cert(end_entity, intermediates, server_name, ocsp_response, now);
-        VERDICT.set(Some(verdict.as_ref().map(|_| ()).map_err(Clone::clone)));
+        let verdict = match &self.trusts {
+            Some(trust) => trust.verify(end_entity, intermediates, server_name, ocsp_response, now),
+            None => Ok(ServerCertVerified::assertion()),
+        };
+        if self.remembers {
+            VERDICT.set(Some(verdict.as_ref().map(|_| ()).map_err(Clone::clone)));
+        }
         verdict
     }
 
@@ -279,7 +230,7 @@ impl ServerCertVerifier for Remembering {
         cert: &CertificateDer<'_>,
         signed: &DigitallySignedStruct,
     ) -> Result<HandshakeSignatureValid, rustls::Error> {
-        self.0.verify_tls12_signature(message, cert, signed)
+        verify_tls12_signature(message, cert, signed, &self.algorithms)
     }
 
     fn verify_tls13_signature(
@@ -288,11 +239,11 @@ impl ServerCertVerifier for Remembering {
         cert: &CertificateDer<'_>,
         signed: &DigitallySignedStruct,
     ) -> Result<HandshakeSignatureValid, rustls::Error> {
-        self.0.verify_tls13_signature(message, cert, signed)
+        verify_tls13_signature(message, cert, signed, &self.algorithms)
     }
 
     fn supported_verify_schemes(&self) -> Vec<SignatureScheme> {
-        self.0.supported_verify_schemes()
+        self.algorithms.supported_schemes()
     }
 }
 
