@@ -11,6 +11,7 @@
 
 mod calls;
 mod delays;
+mod lateness;
 mod pacing;
 mod queue;
 mod spoken;
@@ -21,7 +22,6 @@ use std::net::{Ipv4Addr, TcpListener, TcpStream};
 use std::os::fd::OwnedFd;
 
 use clap::Parser;
-use hdrhistogram::Histogram;
 use rustix::event::epoll::{self, EventData, EventFlags};
 use rustix::io::Errno;
 use rustix::net::{RecvFlags, SendFlags, send};
@@ -31,19 +31,14 @@ use rustix::time::{
 };
 
 use delays::{Allowance, Delays};
+use lateness::{Lateness, figures, histogram};
 use loadgen::clock::{now_ns, timespec};
 use loadgen::engine::receive_time;
 use pacing::arrived_late_ns;
-use queue::{Due, Queue};
+use queue::{AT_ONCE, Due, Queue};
 use spoken::Spoken;
 
-/// How many answers are written before new requests are looked for, whose answers may be more urgent.
-const AT_ONCE: usize = 16;
-
 const NO_TIME: Timespec = Timespec { tv_sec: 0, tv_nsec: 0 };
-
-/// Above this, lateness is no longer told apart.
-const LATEST_US: u64 = 60_000_000;
 
 const LISTENER: u64 = u64::MAX;
 const TIMER: u64 = u64::MAX - 1;
@@ -78,9 +73,7 @@ struct Server {
     accepted: u64,
     requests: u64,
     queue: Queue,
-    late_us: Histogram<u64>,
-    /// Answers that were written later than the allowance has it.
-    too_late: u64,
+    lateness: Lateness,
     /// When requests arrived, if that is to be told.
     arrived_ns: Vec<u64>,
 }
@@ -107,8 +100,7 @@ impl Server {
             accepted: 0,
             requests: 0,
             queue: Queue::default(),
-            late_us: Histogram::new_with_bounds(1, LATEST_US, 3)?,
-            too_late: 0,
+            lateness: Lateness::new()?,
             arrived_ns: Vec::new(),
         })
     }
@@ -188,8 +180,7 @@ impl Server {
         for _ in 0..AT_ONCE {
             let now_ns = now_ns();
             let Some(due) = self.queue.pop(now_ns) else { return };
-            self.late_us.saturating_record((now_ns - due.at_ns) / 1000);
-            self.too_late += u64::from(now_ns > due.latest_ns);
+            self.lateness.count(&due, now_ns);
             let user = self.connections[due.place].as_mut();
             if let Some(connection) = user.filter(|user| user.serial == due.serial) {
                 // A client that has gone meanwhile is no fault; its socket is closed when read.
@@ -213,13 +204,9 @@ fn main() -> Result<(), Box<dyn Error>> {
     let mut server = Server::new(Options::parse())?;
     println!("{}", serde_json::json!({"port": server.listener.local_addr()?.port()}));
     server.serve()?;
-    let mut told = serde_json::json!({
-        "requests": server.requests,
-        "too_late": server.too_late,
-        "late_us": figures(&server.late_us),
-    });
+    let mut told = server.lateness.told(server.requests);
     if let Some(due_per_s) = server.options.due_per_s {
-        let mut arrived_late_us = Histogram::new_with_bounds(1, LATEST_US, 3)?;
+        let mut arrived_late_us = histogram()?;
         for late_ns in arrived_late_ns(server.arrived_ns, due_per_s) {
             arrived_late_us.saturating_record(late_ns / 1000);
         }
@@ -227,12 +214,4 @@ fn main() -> Result<(), Box<dyn Error>> {
     }
     println!("{told}");
     Ok(())
-}
-
-fn figures(us: &Histogram<u64>) -> serde_json::Value {
-    serde_json::json!({
-        "p50": us.value_at_quantile(0.50),
-        "p99": us.value_at_quantile(0.99),
-        "max": us.max(),
-    })
 }

@@ -3,6 +3,9 @@
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
+/// How many answers are written before new requests are looked for, whose answers may be more urgent.
+pub const AT_ONCE: usize = 16;
+
 /// An answer to be written: from when, until when, in which order of arrival, and to whom.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Due {

@@ -6,6 +6,8 @@
 
 #[path = "../delay_server/delays.rs"]
 mod delays;
+#[path = "../delay_server/lateness.rs"]
+mod lateness;
 #[path = "../delay_server/queue.rs"]
 mod queue;
 mod served;
@@ -19,19 +21,16 @@ use std::sync::Arc;
 use std::time::Instant;
 
 use clap::Parser;
-use hdrhistogram::Histogram;
 use quinn_proto::{ConnectionHandle, DatagramEvent, Endpoint, EndpointConfig, EndpointEvent};
 use rustix::event::epoll::{self, EventData, EventFlags};
 
 use delays::{Allowance, Delays};
+use lateness::Lateness;
 use loadgen::clock::{now_ns, timespec};
 use loadgen::engine::http3::dialer::{instant, nanoseconds};
-use queue::{Due, Queue};
+use queue::{AT_ONCE, Due, Queue};
 use served::{Served, config};
 
-/// How many answers are written before new requests are looked for, whose answers may be more urgent.
-const AT_ONCE: usize = 16;
-const LATEST_US: u64 = 60_000_000;
 const LONGEST_WAIT_NS: u64 = 100_000_000;
 const SOCKET: u64 = 0;
 const PARENT: u64 = 1;
@@ -53,8 +52,7 @@ struct Server {
     connections: HashMap<ConnectionHandle, Served>,
     requests: u64,
     queue: Queue,
-    late_us: Histogram<u64>,
-    too_late: u64,
+    lateness: Lateness,
     outgoing: Vec<u8>,
 }
 
@@ -76,8 +74,7 @@ impl Server {
             connections: HashMap::new(),
             requests: 0,
             queue: Queue::default(),
-            late_us: Histogram::new_with_bounds(1, LATEST_US, 3)?,
-            too_late: 0,
+            lateness: Lateness::new()?,
             outgoing: Vec::new(),
         })
     }
@@ -182,8 +179,7 @@ impl Server {
         for _ in 0..AT_ONCE {
             let now_ns = now_ns();
             let Some(due) = self.queue.pop(now_ns) else { return };
-            self.late_us.saturating_record((now_ns - due.at_ns) / 1000);
-            self.too_late += u64::from(now_ns > due.latest_ns);
+            self.lateness.count(&due, now_ns);
             if let Some(served) = self.connections.get_mut(&ConnectionHandle(due.place)) {
                 served.answer(due.serial);
                 served.send(&self.socket, &mut self.outgoing);
@@ -209,16 +205,6 @@ fn main() -> Result<(), Box<dyn Error>> {
     let mut server = Server::new(Options::parse())?;
     println!("{}", serde_json::json!({"port": server.socket.local_addr()?.port()}));
     server.serve()?;
-    let late_us = &server.late_us;
-    let told = serde_json::json!({
-        "requests": server.requests,
-        "too_late": server.too_late,
-        "late_us": {
-            "p50": late_us.value_at_quantile(0.50),
-            "p99": late_us.value_at_quantile(0.99),
-            "max": late_us.max(),
-        },
-    });
-    println!("{told}");
+    println!("{}", server.lateness.told(server.requests));
     Ok(())
 }
