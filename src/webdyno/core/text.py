@@ -187,7 +187,10 @@ def secret_in(text: str) -> str | None:
     for _ in range(ESCAPED_TIMES):
         if secret := SECRET.search(text) or SECRET.search(_LINE_BREAK.sub("", text)):
             return secret[0]
-        text = _ESCAPE.sub(lambda escape: chr(int(escape[1], 16)), unquote_plus(text))
+        unescaped = _ESCAPE.sub(lambda escape: chr(int(escape[1], 16)), unquote_plus(text))
+        if unescaped == text:
+            break
+        text = unescaped
     return None
 
 

@@ -22,7 +22,7 @@ from webdyno.core.looks import Drift, LongLook
 from webdyno.core.metrics import THROUGHPUT, MetricRule, latency_of
 from webdyno.evidence.long_look import stall_words
 from webdyno.evidence.noise import Values, judged_values
-from webdyno.evidence.point_data import PointData
+from webdyno.evidence.point_data import PointData, compute_once
 from webdyno.evidence.slot_stalls import holds_stall
 from webdyno.statistics.bounds import Bound, with_bound
 from webdyno.statistics.interval import LARGEST_LOG, Estimate, Logs, within_floats
@@ -111,7 +111,7 @@ def widened_by(ratio: Estimate, later: Shift) -> Estimate:
 def shift(data: PointData, variant: str, rule: MetricRule) -> Shift:
     """Return how a metric of a variant differs over a long time from what its slots show."""
     look = look_of(data, variant)
-    if look is None or look.stalls is None or not counts_apart(data, look):
+    if look is None or look.stalls is None or not counts_apart(data, variant):
         return NONE
     loops = {slot.load.loop for slot in data.of_variant(variant)}
     if rule.name == THROUGHPUT and loops == {"closed"}:
@@ -129,19 +129,20 @@ def times_of_look(data: PointData, variant: str, rule: MetricRule) -> Histogram 
     return merge_encoded([look.times]) if look and counts else None
 
 
-def counts_apart(data: PointData, look: LongLook) -> bool:
+@compute_once
+def counts_apart(data: PointData, variant: str) -> bool:
     """Whether stalls are rarer than slots; slots have their share of what comes more often.
 
     They are more often, too, where most slots hold one: without those nothing would be left.
     """
-    slots, stalls = data.of_variant(look.variant), look.stalls
-    if stalls is None or not slots:
+    look, slots = look_of(data, variant), data.of_variant(variant)
+    if look is None or look.stalls is None or not slots:
         return False
-    every_s = stalls.length_s / stalls.share.estimate
-    holding = sum(holds_stall(slot, stalls.length_s) for slot in slots)
-    return every_s >= SLOTS_BETWEEN * max(
-        slot.load.measured_s for slot in slots
-    ) and holding <= MOST_HOLDING * len(slots)
+    length_s = look.stalls.length_s
+    every_s = length_s / look.stalls.share.estimate
+    if every_s < SLOTS_BETWEEN * max(slot.load.measured_s for slot in slots):
+        return False
+    return sum(holds_stall(slot, length_s) for slot in slots) <= MOST_HOLDING * len(slots)
 
 
 def look_of(data: PointData, variant: str) -> LongLook | None:

@@ -7,12 +7,11 @@ from statistics import median
 from webdyno.core.load_result import Window
 from webdyno.core.readings import Readings
 from webdyno.core.records import SlotRecord
+from webdyno.evidence.stalls import EXCUSING_SHARE
 
 STALL_SHARE, FEWEST_EXPECTED = 0.1, 20
 """A stalled window has less than this share of the responses that the rest of the slot lets expect,
 where these are as many."""
-EXCUSING_SHARE = 0.5
-"""Of a stall, for which another cause has to be seen, or else it is the servers' own."""
 FEWEST_WINDOWS = 3
 """Of a slot, whose median is the usual throughput."""
 STALL_RESPONSE_TIMES = 5

@@ -38,7 +38,7 @@ CLIENTS_WORDS = ("no local port left", "cannot assign requested address", "too m
 """By which the load generator says that it can't open a connection: for want of ports, or files."""
 
 EXCUSING_SHARE = 0.5
-"""Of a stall's length, for which another cause has to be seen."""
+"""Of a stall's length, for which another cause has to be seen, or else it is the servers' own."""
 LONG_GAP = 6
 """Windows between two readings of the servers, which are two windows apart as a rule."""
 

@@ -140,7 +140,7 @@ def excluded_slots(data: PointData, *, lasting: bool = False) -> list[ExcludedSl
             metrics=metrics_of_kind(TIMING, data.slots),
         )
         for look in data.looks
-        if look.stalls and counts_apart(data, look)
+        if look.stalls and counts_apart(data, look.variant)
         for slot in data.of_variant(look.variant)
         if holds_stall(slot, look.stalls.length_s)
     ]
