@@ -79,6 +79,20 @@ FOUND: dict[str, tuple[Files, dict[str, str], str | None, str]] = {
         None,
         "TYPEORM_HOST=$DB_HOST NODE_ENV=production node s.js",
     ),
+    "TypeORM's driver, whose example is a placeholder": (
+        {
+            "package.json": {
+                "scripts": {"start": "node s.js"},
+                "dependencies": {"express": "5", "pg": "8", "typeorm": "0.3"},
+            },
+            ".env.example": "DB_TYPE=db_type\nDB_HOST=db_host\n",
+            "s.js": "const db = { type: process.env.DB_TYPE, host: process.env.DB_HOST };\n"
+            "app.listen(process.env.PORT)\n",
+        },
+        {"db": "postgresql"},
+        None,
+        "DB_TYPE=postgres NODE_ENV=production node s.js",
+    ),
     "two drivers, of which the example names one": (
         {
             **PYTHON,

@@ -117,6 +117,15 @@ PARTS = {
     **dict.fromkeys(("PASS", "PASSWORD"), "$DB_PASSWORD"),
     **dict.fromkeys(("DB", "NAME", "DATABASE"), "$DB_NAME"),
 }
+DRIVER_NAMED = re.compile(
+    r"\b(?P<key>type|dialect|client)['\"]?\s*:\s*process\.env\.(?P<name>(?:DB|DATABASE|SQL|TYPEORM)_\w+)"
+)
+"""A variable that says which database it is, as TypeORM, Sequelize and Knex read it."""
+DRIVER_NAMES = {
+    "type": {"postgresql": "postgres", "mariadb": "mysql"},
+    "dialect": {"postgresql": "postgres", "mariadb": "mysql"},
+    "client": {"postgresql": "pg", "mariadb": "mysql2"},
+}
 OF_MARIADB = {f"$MYSQL_{part}" for part in ("HOST", "PORT", "USER", "PASSWORD", "DATABASE")}
 ROLES = {"postgresql": "db", "mariadb": "db", "redis": "cache"}
 ELSEWHERE = (
@@ -219,7 +228,11 @@ def with_services(app: FoundApp, folder: Path) -> FoundApp:
     setup = steps or filled_by_files(folder, databases["db"], text)
     services = dict(sorted(databases.items(), reverse=True))
     app = replace(app, services=services, setup=setup, prepare=None)
-    exported = own | _url_with_driver(services["db"], packages)
+    drivers = {
+        match["name"]: DRIVER_NAMES[match["key"]][services["db"]]
+        for match in DRIVER_NAMED.finditer(text)
+    }
+    exported = own | drivers | _url_with_driver(services["db"], packages)
     for service in services.values():
         usual = USUAL_URLS[service]
         value = exported.get(usual, f"${usual}")
