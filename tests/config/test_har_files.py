@@ -186,3 +186,29 @@ def test_what_is_no_har_file_is_refused_with_its_name(tmp_path: Path, text: str)
     (tmp_path / "a.har").write_text(text)
     with pytest.raises(UserError, match=r"--traffic .*a\.har: "):
         read_har(tmp_path / "a.har")
+
+
+@pytest.mark.parametrize(
+    ("kind", "text"),
+    [
+        ("text/plain;x=${env:HOME}", "a"),
+        ("application/json", '{"pin": 1, "a": "\\u0024{env:HOME}"}'),
+    ],
+)
+def test_who_recorded_names_no_variable_of_yours(tmp_path: Path, kind: str, text: str) -> None:
+    posted = {
+        "method": "POST",
+        "url": "https://shop.example/",
+        "headers": [{"name": "Content-Type", "value": kind}],
+        "postData": {"mimeType": kind, "text": text},
+    }
+    entry = {
+        "startedDateTime": "2026-11-22T08:26:40Z",
+        "request": posted,
+        "response": {"status": 200},
+    }
+    (tmp_path / "a.har").write_text(json.dumps({"log": {"entries": [entry]}}))
+    privacy = Privacy("keep", "hash", keeps_bodies=True)
+    log = read_logs([tmp_path / "a.har"], LogSelection(methods=("POST",)), privacy)
+    with pytest.raises(UserError, match=r"a\.har: \$\{env:HOME\} would be filled in by yours"):
+        traffic_of(log, Manner())

@@ -254,7 +254,12 @@ def test_a_secret_is_found_where_no_header_names_the_kind_and_in_parameters(tmp_
 
 
 @pytest.mark.parametrize(
-    "body", ["x=${env:HOME}", "x=%24%7Benv%3AHOME%7D", r"x=%22%5Cu0024{env:HOME}%22"]
+    "body",
+    [
+        "x=${env:HOME}",
+        "x=%24%7Benv%3AHOME%7D",
+        r'x={"password":"p","a":"\u0024{env:HOME}"}',
+    ],
 )
 def test_who_recorded_names_no_variable_of_yours(tmp_path: Path, body: str) -> None:
     entries = entry("GET", "/"), entry("POST", "/x", sent=AS_FORM, body=body)

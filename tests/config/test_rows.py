@@ -2,6 +2,7 @@
 
 import csv
 import io
+import os
 from pathlib import Path
 
 import pytest
@@ -106,6 +107,21 @@ def test_a_run_needs_the_same_rows_to_its_end(tmp_path: Path) -> None:
     written(tmp_path, "u.csv", "a\n2\n")
     with pytest.raises(UserError, match="has changed since the run began"):
         read_rows(path, sha256=sha256)
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="needs root, to give files away")
+def test_another_users_link_leads_to_no_rows(tmp_path: Path) -> None:
+    """They would be sent to whatever is measured."""
+    written(tmp_path, "logins.csv", "name\nann\n")
+    (link := tmp_path / "u.csv").symlink_to("logins.csv")
+    os.chown(link, 12345, 12345, follow_symlinks=False)
+    text = EXPERIMENT.format(values='file = "u.csv"\neach = "turn"')
+    path = written(tmp_path, "x.toml", text)
+    with pytest.raises(UserError, match="a link of user 12345's"):
+        read_experiment(TomlFile(path), [], Catalogue.load())
+    os.chown(link, 0, 0, follow_symlinks=False)
+    values = read_experiment(TomlFile(path), [], Catalogue.load()).values
+    assert {its.file for its in values.values()} == {str(link)}
 
 
 @given(

@@ -238,6 +238,7 @@ def test_passwords_that_a_run_would_keep_are_named() -> None:
     [
         "a=%24%7Benv%3ATOKEN%7D",
         "a=${e\nnv:TOKEN}",
+        "a=%2\n4%7Benv%3ATOKEN%7D",
         '"${env:TOKEN}"',
         '"${env:TO\nKEN}"',
         '"\\u0024{env:TOKEN}"',
@@ -255,6 +256,15 @@ def test_a_file_that_is_sent_is_data(tmp_path: Path, name: str, text: str, body:
         return
     request = WrittenRequest.model_validate(entry)
     assert b"s3cret" not in (request.content({"TOKEN": "s3cret"}) or b"")
+
+
+@pytest.mark.timeout(30)
+def test_blanks_of_a_form_are_read_at_once(tmp_path: Path) -> None:
+    (tmp_path / "body").write_text(f"a={' ' * 2_000_000}b\n &c=d\n")
+    kind = "Content-Type: application/x-www-form-urlencoded"
+    (tmp_path / "a.http").write_text(f"# @flow buy\nPOST /\n{kind}\n\n< body\n")
+    (entry,) = read_request_file(tmp_path / "a.http")
+    assert entry["form"]["c"] == "d"
 
 
 @pytest.mark.parametrize(

@@ -14,6 +14,7 @@ from webdyno.core.hiding import HIDDEN, keep_secret
 from webdyno.core.load import Load
 from webdyno.core.records import IncidentRecord, StopRecord
 from webdyno.core.request import WrittenRequest
+from webdyno.core.session import Values
 from webdyno.host.users import open_log
 from webdyno.load.interface import Expectation
 from webdyno.measure.planned import planned_requests, secrets_of
@@ -72,6 +73,31 @@ def test_secrets_are_filled_in_and_what_is_missing_is_named() -> None:
         planned_requests(requests, load, SITE, {"TOKEN": "abc"})
     with pytest.raises(UserError, match="text in one line"):
         planned_requests(requests, load, SITE, {"TOKEN": "a\r\nb", "OTHER": "d"})
+
+
+def test_values_of_a_call_are_data(tmp_path: Path) -> None:
+    """Secrets are filled in where the caller wrote them, not where others' texts meet."""
+    (file := tmp_path / "users.csv").write_text(
+        "name,a,b\nenv:TOKEN,${env:TO,KEN}\n${env:TOKEN},,\n"
+    )
+    json_ = {"name": "${{{u.name}}}", "both": "{{u.a}}{{u.b}}", "own": "${env:TOKEN}"}
+    call = WrittenRequest.model_validate(
+        {
+            "method": "a.B/C",
+            "json": json_,
+            "headers": {"x": "${{{u.name}}} ${env:TOKEN}"},
+            "contains": "by {{u.name}}",
+        }
+    )
+    values = {"u": Values(file=str(file))}
+    first, second = planned_requests([call], Load(), SITE, {"TOKEN": 'a"bc'}, values)
+    assert json.loads(first.json or "") == {
+        "name": "${env:TOKEN}",
+        "both": "${env:TOKEN}",
+        "own": 'a"bc',
+    }
+    assert first.headers == {"x": '${env:TOKEN} a"bc'}
+    assert (second.expect.contains, second.weight) == ("by ${env:TOKEN}", 0.5)
 
 
 def test_records_hide_secrets_in_any_text_but_where_it_is_a_name() -> None:

@@ -1,13 +1,13 @@
 """Calls of gRPC: the messages that values make of one, and whether its service has such."""
 
 import json
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from pathlib import Path
 from random import Random
 
 from webdyno.config.columns import secret_columns
 from webdyno.config.reading import PlaceOf
-from webdyno.config.requests import read_rows, refuse_variables
+from webdyno.config.requests import read_rows
 from webdyno.core.errors import UserError
 from webdyno.core.experiment import Experiment
 from webdyno.core.hiding import keep_secret
@@ -22,23 +22,36 @@ DRAWN = 1_000
 """Messages where values come from no list: random numbers, counters."""
 
 
-def filled_calls(
+def values_of_call(
     written: WrittenRequest, values: Mapping[str, Values], environment: Mapping[str, str]
-) -> Iterator[WrittenRequest]:
-    """Yield a call once for each message that values make of it; other requests as they are.
+) -> Iterator[dict[str, str]]:
+    """Yield what fills a call's places, message by message; once nothing where it has none.
 
     Raise UserError where a secret isn't there.
     """
     names = places(written.texts)
     if not written.is_call or not values or not names:
-        yield written
+        yield {}
         return
     secret = secret_columns((), [written], {})
     columns = [_column(name, values, environment, secret) for name in names]
     count = max(map(len, columns))
     for number in range(count):
         texts = (column[number % len(column)] for column in columns)
-        yield _filled(written, dict(zip(names, texts, strict=True)))
+        yield dict(zip(names, texts, strict=True))
+
+
+def filled_json(text: str, values: Mapping[str, str]) -> str:
+    """Return JSON with values in their places."""
+    return filled(text, {name: json.dumps(its)[1:-1] for name, its in values.items()})
+
+
+def filled(text: str, values: Mapping[str, str]) -> str:
+    """Return a text with values in their places.
+
+    They are data of others: secrets are filled into the text before, and never again.
+    """
+    return PLACE.sub(lambda place: values.get(place[1], place[0]), text)
 
 
 def _column(
@@ -54,9 +67,7 @@ def _column(
         rows, _ = read_rows(Path(its.file), f"values.{source}", its.sha256)
         if name in secret:
             keep_secret(row[column] for row in rows)
-        texts = [row[column] for row in rows[:MOST_MESSAGES]]
-        refuse_variables("\n".join(texts), f"values.{source}: {its.file}")
-        return texts
+        return [row[column] for row in rows[:MOST_MESSAGES]]
     if its.rows is not None:
         return [with_secrets(row[column], environment) for row in its.rows[:MOST_MESSAGES]]
     if its.choose is not None:
@@ -68,30 +79,20 @@ def _column(
     return [f"{drawn.getrandbits(64):016x}" for _ in range(DRAWN)]
 
 
-def _filled(written: WrittenRequest, texts: Mapping[str, str]) -> WrittenRequest:
-    def fill(text: str, spelled: Callable[[str], str] = str) -> str:
-        return PLACE.sub(lambda place: spelled(texts[place[1]]), text)
-
-    message = json.loads(fill(json.dumps(written.json_), lambda text: json.dumps(text)[1:-1]))
-    return written.replace(
-        json_=message,
-        headers={name: fill(text) for name, text in written.headers.items()},
-        contains=None if written.contains is None else fill(written.contains),
-    )
-
-
 def check_calls(experiment: Experiment, environment: Mapping[str, str], place: PlaceOf) -> None:
     """Raise UserError where the `.proto` file has other services or messages than calls need."""
     descriptors = experiment.load.descriptors
     if descriptors is None:
         return
-    numbered = [
-        (number, next(filled_calls(request, experiment.values, environment)))
-        for number, request in enumerate(experiment.requests)
-        if request.is_call
-    ]
-    calls = tuple(Call(request.path, request.call_json) for _, request in numbered)
-    if fault := call_fault(descriptors, calls):
+    numbered = [each for each in enumerate(experiment.requests) if each[1].is_call]
+    calls = []
+    for _, request in numbered:
+        message, values = (
+            request.call_json,
+            next(values_of_call(request, experiment.values, environment)),
+        )
+        calls.append(Call(request.path, message and filled_json(message, values)))
+    if fault := call_fault(descriptors, tuple(calls)):
         which, why = fault
         where = ("load", "proto_file") if which is None else ("requests", numbered[which][0])
         raise UserError(f"{place(where)}: {why}")

@@ -7,15 +7,16 @@ from typing import NamedTuple
 from urllib.parse import parse_qsl
 
 from webdyno.config.requests import (
+    MOST_BODY_BYTES,
     Entry,
     headers_of,
     host_header,
     path_of,
-    read_sent,
+    refuse_variables,
     with_body,
 )
 from webdyno.core.errors import UserError
-from webdyno.core.files import neighbor
+from webdyno.core.files import neighbor, read_named
 from webdyno.core.request import FORM_TYPE, header
 from webdyno.core.session import PLACE
 
@@ -95,17 +96,21 @@ def _request(block: _Block, title: str) -> list[Entry]:
         )
     method, url = line[1] or line[3] or "GET", line[2] or line[4]
     pairs, index = _headers(block, index + 1)
-    body = _body(block, index)
+    body, file = _body(block, index)
     entry = {"path": _path(url, place, block), "method": method, **entry}
     if headers := {**headers_of(pairs), **host_header(pairs)}:
         entry["headers"] = headers
+    sent = with_body({}, body)
     kind = header(headers, "content-type") or ""
     if block.has_users and body and kind.startswith(FORM_TYPE):
         # By its fields, so that whatever fills them is encoded.
-        form = parse_qsl(re.sub(rb"\s*\n\s*", b"", body).decode(), keep_blank_values=True)
+        text = b"".join(line.strip() for line in body.split(b"\n")).decode()
+        form = parse_qsl(text, keep_blank_values=True)
         if len(dict(form)) == len(form) > 0:
-            return [{**entry, "form": dict(form)}]
-    return [with_body(entry, body)]
+            sent = {"form": dict(form)}
+    if file:
+        refuse_variables(sent, f"{place}: {file}")
+    return [{**entry, **sent}]
 
 
 def _path(url: str, place: str, block: _Block) -> str:
@@ -161,11 +166,13 @@ def _headers(block: _Block, index: int) -> tuple[list[tuple[str, str]], int]:
     return pairs, index
 
 
-def _body(block: _Block, index: int) -> bytes | None:
+def _body(block: _Block, index: int) -> tuple[bytes | None, Path | None]:
+    """Read a body; return it, and the file that it is from, if it is."""
     text, place = "\n".join(block.lines[index + 1 :]).strip(), block.place(index)
     if text.startswith("< ") and "\n" not in text:
-        return read_sent(neighbor(block.path, text[2:].strip(), place), place)
-    return _fill_in(text, place, block).encode() if text else None
+        file = neighbor(block.path, text[2:].strip(), place)
+        return read_named(file, MOST_BODY_BYTES, place), file
+    return _fill_in(text, place, block).encode() if text else None, None
 
 
 def _fill_in(text: str, place: str, block: _Block) -> str:

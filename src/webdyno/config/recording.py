@@ -30,7 +30,7 @@ from webdyno.config.personal import (
     variable_name,
     without_personal,
 )
-from webdyno.config.requests import Entry, path_of, read_requests, with_body
+from webdyno.config.requests import Entry, path_of, read_requests, refuse_variables, with_body
 from webdyno.core.errors import UserError
 from webdyno.core.pages import PageParser
 from webdyno.core.request import JSON_TYPE
@@ -241,6 +241,7 @@ def read_recording(path: Path) -> Recording:
     recording.requests = [{"flow": FLOW, **step} for step in steps[after_login:]]
     if not recording.requests:
         raise UserError(f"{flag}: nothing follows the login; record a page behind it, too")
+    refuse_variables([steps, recording.values], flag, recording.variables)
     return recording
 
 

@@ -11,7 +11,7 @@ import io
 import json
 import re
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from functools import lru_cache, partial
 from pathlib import Path
 from typing import Any, BinaryIO, NamedTuple
@@ -34,7 +34,7 @@ from webdyno.core.request import (
 )
 from webdyno.core.session import MOST_ROWS, Row, Values, places
 from webdyno.core.tables import is_table
-from webdyno.core.text import secret_in
+from webdyno.core.text import SECRET
 from webdyno.load.proto import compiled, imported
 
 Entry = dict[str, Any]
@@ -237,31 +237,30 @@ def _with_json_of_file(request: Entry, path: Path, place: str) -> Entry:
         return request  # two bodies: that is reported with all that is wrong
     try:
         content = json.loads(read_named(path, MOST_BODY_BYTES, place))
-        text = json.dumps(content, ensure_ascii=False)
+        refuse_variables(content, f"{place}: {path}")
     except (ValueError, RecursionError) as error:
         raise UserError(f"{place}: {path}: is no JSON: {error}") from None
-    refuse_variables(text, f"{place}: {path}")
     return {**_without(request, "json_file"), "json": content}
 
 
 def _with_body_of_file(request: Entry, path: Path, place: str) -> Entry:
     if "body" in request or "body_base64" in request:
         return request  # two bodies: that is reported with all that is wrong
-    return {**_without(request, "body_file"), **_body_key(read_sent(path, place))}
+    content = _body_key(read_named(path, MOST_BODY_BYTES, place))
+    refuse_variables(content, f"{place}: {path}")
+    return {**_without(request, "body_file"), **content}
 
 
-def read_sent(path: Path, place: str) -> bytes:
-    """Read a file that is sent as it is; raise UserError where it names a variable."""
-    content = read_named(path, MOST_BODY_BYTES, place)
-    refuse_variables(content.decode(errors="replace"), f"{place}: {path}")
-    return content
+def refuse_variables(sent: object, place: str, own: Collection[str] = ()) -> None:
+    """Raise UserError where what others may have made, as it stands in `[[requests]]`, names yours.
 
-
-def refuse_variables(text: str, place: str) -> None:
-    """Raise UserError where a text that others may have made names a variable of yours."""
-    if secret := secret_in(text):
+    `own`: variables that webdyno itself put there. The texts are those that secrets are filled in
+    later, so that nothing has to be known of how they were read.
+    """
+    secrets = SECRET.finditer(json.dumps(sent, default=str))
+    if yours := next((secret for secret in secrets if secret[1] not in own), None):
         raise UserError(
-            f"{place}: {secret} would be filled in by yours; change that file, or write the body"
+            f"{place}: {yours[0]} would be filled in by yours; change that file, or write the body"
         )
 
 
@@ -341,7 +340,7 @@ def json_objects(text: str, named: object, example: str) -> Iterator[tuple[str, 
 
 
 def _with_sum(values: dict[str, Any], path: Path, place: str) -> dict[str, Any]:
-    path = path.resolve()
+    path = path.absolute()  # and as it is written, so that links are looked at each time
     _, sha256 = read_rows(path, place, values.get("sha256"))
     return {**values, "file": str(path), "sha256": sha256}
 

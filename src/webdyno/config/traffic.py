@@ -105,7 +105,7 @@ def read_curl(command: str, file: Path | None = None) -> Entry:
     joint = b"" if any(option == "--json" for option, _ in data) else b"&"
     body = joint.join(parts) if data else None
     if any(option != "--data-raw" and value.startswith("@") for option, value in data):
-        refuse_variables((body or b"").decode(errors="replace"), f"{place} with @FILE")
+        refuse_variables(with_body({}, body), f"{place} with @FILE")
     said = dict(options)
     path = path_of(urls[0], place)
     if "-G" in said and body is not None:
@@ -275,7 +275,9 @@ def _of_har(recorded: HarEntry, flag: str) -> Entry:
         entry["headers"] = headers
     if 200 <= status < 600 and status not in {NOT_MODIFIED, PARTIAL}:
         entry["status"] = status
-    return with_body(entry, body_of(recorded, flag))
+    entry = with_body(entry, body_of(recorded, flag))
+    refuse_variables(entry, flag)
+    return entry
 
 
 def read_workload_file(path: Path) -> dict[str, Any]:

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from difflib import unified_diff
 from itertools import takewhile
 from typing import Annotated, Any
-from urllib.parse import SplitResult, unquote_plus, urljoin, urlsplit
+from urllib.parse import SplitResult, urljoin, urlsplit
 
 from pydantic import AfterValidator
 
@@ -166,10 +166,6 @@ Prose = Annotated[str, Wording()]
 
 ACCOUNT = re.compile(r"(?:(?<=//)|^)[^/\s]*@")
 """In an address, of a proxy or a registry; that of a proxy needn't say how it is spoken to."""
-ESCAPED_TIMES = 4
-"""How many times over a text may be escaped, as JSON in a field of a form is."""
-_ESCAPE = re.compile(r"\\+u([0-9A-Fa-f]{4})")
-_LINE_BREAK = re.compile(r"\s*\n\s*")
 SECRET = re.compile(r"\$\{env:([A-Za-z_][A-Za-z0-9_]*)\}")
 """A place that a variable of the environment fills."""
 
@@ -180,18 +176,6 @@ def secret_values(texts: Iterable[str], environment: Mapping[str, str]) -> set[s
     Raise UserError for a variable that isn't there.
     """
     return {_value(name, environment) for text in texts for name in SECRET.findall(text)}
-
-
-def secret_in(text: str) -> str | None:
-    """Return a secret that a text names, however that is written: in a form, by lines, as JSON."""
-    for _ in range(ESCAPED_TIMES):
-        if secret := SECRET.search(text) or SECRET.search(_LINE_BREAK.sub("", text)):
-            return secret[0]
-        unescaped = _ESCAPE.sub(lambda escape: chr(int(escape[1], 16)), unquote_plus(text))
-        if unescaped == text:
-            break
-        text = unescaped
-    return None
 
 
 def with_secrets(text: str, environment: Mapping[str, str]) -> str:

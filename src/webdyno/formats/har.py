@@ -12,7 +12,6 @@ from pydantic import Field, ValidationError
 from webdyno.core.base import Foreign
 from webdyno.core.errors import UserError
 from webdyno.core.format import count
-from webdyno.core.text import secret_in
 
 SWITCHING = 101
 _NOT_FETCHED = ("Memory Cache", "Disk Cache", "Service Worker", "Inspector Override")
@@ -126,7 +125,6 @@ def own_requests(entries: Sequence[HarEntry], place: str) -> OwnRequests:
         if why is None and _origin(entry) != origin:
             why = f"to others than {origin}"
         if why is None:
-            _refuse_variables(entry, place)
             kept.append((number, entry))
         else:
             excluded[why] += 1
@@ -139,13 +137,6 @@ def own_requests(entries: Sequence[HarEntry], place: str) -> OwnRequests:
             "page loads"
         )
     return OwnRequests(kept, note if excluded else None)
-
-
-def _refuse_variables(entry: HarEntry, place: str) -> None:
-    """Raise UserError for `${env:NAME}` in a request, however written: yours would fill it in."""
-    body = body_of(entry, place).decode(errors="replace")
-    if secret := secret_in(f"{entry.request.model_dump_json()}\n{body}"):
-        raise UserError(f"{place}: {secret} would be filled in by yours; change that recording")
 
 
 def _why_excluded(entry: HarEntry) -> str | None:

@@ -13,7 +13,7 @@ from types import MappingProxyType
 from typing import Any, Protocol
 
 from webdyno.config import Catalogue
-from webdyno.config.calls import filled_calls
+from webdyno.config.calls import filled, filled_json, values_of_call
 from webdyno.config.columns import secret_columns
 from webdyno.config.requests import read_rows
 from webdyno.core.errors import UserError
@@ -207,17 +207,26 @@ def planned_requests(
     """
     planned = []
     for written, endpoint in zip(requests, endpoints_of(requests), strict=True):
-        each = [
-            (filled, path)
-            for filled in filled_calls(written, values, environment)
-            for path in written.paths
-        ]
-        for filled, path in each:
-            expect = _expectation(filled, path, site)
-            request = _plan_request(filled, path, load, expect, environment)
-            weight = written.weight / len(each)
-            planned.append(replace(request, weight=weight, endpoint=endpoint))
+        requests_of_it = []
+        for path in written.paths:
+            expect = _expectation(written, path, site)
+            request = _plan_request(written, path, load, expect, environment)
+            each = values_of_call(written, values, environment)
+            requests_of_it += [_with_values(request, its) if its else request for its in each]
+        weight = written.weight / len(requests_of_it)
+        planned += [replace(each, weight=weight, endpoint=endpoint) for each in requests_of_it]
     return tuple(planned)
+
+
+def _with_values(call: Request, values: Mapping[str, str]) -> Request:
+    """Return a call that is filled with values."""
+    contains = call.expect.contains
+    return replace(
+        call,
+        headers={name: filled(text, values) for name, text in call.headers.items()},
+        json=call.json and filled_json(call.json, values),
+        expect=replace(call.expect, contains=contains and filled(contains, values)),
+    )
 
 
 def secrets_of(

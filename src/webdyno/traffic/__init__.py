@@ -10,7 +10,7 @@ from typing import Any, Literal, NamedTuple
 import numpy as np
 import tomli_w
 
-from webdyno.config.requests import with_body
+from webdyno.config.requests import refuse_variables, with_body
 from webdyno.core import format as text
 from webdyno.core.errors import UserError
 from webdyno.core.replay import MOST_REPLAYED, Replay
@@ -78,6 +78,7 @@ def request_entries(log: Log, chosen: Mix) -> list[dict[str, Any]]:
         if asked.content_type:
             entry["headers"] = {"Content-Type": asked.content_type}
         entries.append(with_body(entry, asked.body))
+    refuse_variables(entries, log.name, log.variables)
     return entries
 
 

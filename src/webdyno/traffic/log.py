@@ -93,6 +93,8 @@ class Log:
     """The first ones."""
     excluded: dict[str, int]
     hidden: dict[str, int]
+    variables: list[str]
+    """Of the environment, in the place of what is personal."""
     notes: list[str] = field(default_factory=list)
     """What a reader of the results has to know."""
 
@@ -234,6 +236,7 @@ class LogBuilder:
             self.bad,
             {why: number for why, number in self.excluded.items() if number},
             dict(self.privacy.hidden),
+            self.privacy.variables,
             [*found_out, *self._notes()],
         )
 
