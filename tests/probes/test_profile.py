@@ -7,6 +7,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Sequence
+from contextlib import ExitStack
 from pathlib import Path
 
 import pytest
@@ -15,6 +16,7 @@ from webdyno.core.errors import OperationError
 from webdyno.host.machine import allowed_cpus
 from webdyno.probes import profile
 from webdyno.probes.profile import NOBODY, Profiler, read_by_perf, sampling_fault
+from webdyno.probes.stacks import OTHERS_CODE
 
 AS_NOBODY = ("setpriv", f"--reuid={NOBODY}", f"--regid={NOBODY}", "--clear-groups")
 
@@ -46,12 +48,41 @@ def test_a_busy_program_is_seen() -> None:
         try:
             os.sched_setaffinity(process.pid, {cpu})
             with Profiler([cpu], allowed_cpus()) as profiler:
+                profiler.pids = {process.pid}
                 time.sleep(0.5)
         finally:  # else it is waited for without end
             process.kill()
     found = profiler.profile.cpu_s
     assert sum(found.values()) > 0.1
     assert any("python" in what for what in found)
+
+
+@needs_perf
+def test_names_are_looked_up_in_servers_files_alone(tmp_path: Path) -> None:
+    """What others call theirs may lead to files of root's, whose lines would be names."""
+    cpu = min(allowed_cpus())
+    environment = {"PYTHONHOME": sys.base_prefix}
+    with ExitStack() as exits:
+        pids = dict[str, int]()
+        for name in ("server", "other"):
+            (program := tmp_path / name).symlink_to(sys.executable)
+            busy = exits.enter_context(
+                subprocess.Popen([program, "-c", "while 1: pass"], env=environment)
+            )
+            exits.callback(busy.kill)
+            pids[name] = busy.pid
+            os.sched_setaffinity(busy.pid, {cpu})
+        with Profiler([cpu], allowed_cpus()) as profiler:
+            profiler.pids = {pids["server"]}
+            time.sleep(0.5)
+    seen = {
+        name: [calls for calls in profiler.profile.stacks if calls.startswith(name)]
+        for name in pids
+    }
+    assert any("_PyEval_EvalFrame" in calls for calls in seen["server"])
+    assert seen["other"]
+    assert not any("Py" in calls for calls in seen["other"])
+    assert OTHERS_CODE in profiler.profile.cpu_s
 
 
 SPIES = """

@@ -20,7 +20,9 @@ from collections import Counter
 from collections.abc import Collection, Iterable, Sequence
 from contextlib import ExitStack, suppress
 from functools import cache
+from mmap import mmap
 from pathlib import Path
+from struct import Struct
 from typing import Self
 
 from webdyno.core.errors import OperationError
@@ -36,6 +38,13 @@ NOBODY = 65534
 """As whom root reads a profile without processes."""
 MOST_MEMORY_BYTES = 4 * 2**30
 """For reading a profile: it takes in what programs say that their functions are called."""
+RECORDS_AT, RECORDS = 40, Struct("=QQ")
+"""Where a recording says where its records are, by Linux's perf.data-file-format.txt."""
+RECORD, KIND = Struct("=IxxHI"), Struct("=I")
+"""How a record begins that is of a process: its kind, its length and the process."""
+MAPPED, SAYS_NOTHING = {1, 10}, 6
+"""PERF_RECORD_MMAP and MMAP2, of the process whose memory a file is in; UNTHROTTLE."""
+OF_KERNEL = 2**32 - 1
 NOT_THERE = f"profiles take `{PERF}` (Debian: apt-get install linux-perf)"
 RESPONSES_WITHIN_S = 30.0
 READ_WITHIN_S, LOOK_S = 60.0, 0.05
@@ -154,6 +163,7 @@ class Profiler(Perf):
             if kind is None:
                 self.say("stop")
                 self.finish()
+                self._forget_others()
                 # Names of what servers compile are in files of theirs: `--force` has them believed.
                 # What was inlined has no program of its own, and takes long to be found.
                 how = ("--force", "--no-inline", "--fields=comm,pid,ip,sym,dso")
@@ -161,6 +171,21 @@ class Profiler(Perf):
                 printed = read_by_perf("script", "--input=/proc/self/fd/0", *how, rights=rights)
                 lines = iter(printed.splitlines())
                 self.profile = profile_of(lines, self._folders, self.pids)
+
+    def _forget_others(self) -> None:
+        """Take out of the output what others than the servers have in memory.
+
+        Then none of what they call their files is opened to find names of functions in it.
+        """
+        known = {*self.pids, OF_KERNEL}
+        with self.output.open("r+b") as file, mmap(file.fileno(), 0) as output:
+            at, size = RECORDS.unpack_from(output, RECORDS_AT)
+            end = at + size
+            while at < end:
+                kind, length, pid = RECORD.unpack_from(output, at)
+                if kind in MAPPED and pid not in known:
+                    output[at : at + KIND.size] = KIND.pack(SAYS_NOTHING)
+                at += length
 
     def _with_output(self) -> list[str]:
         """Return words before a command by which it has little memory, and its input is the output.

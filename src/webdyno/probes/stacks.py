@@ -68,6 +68,7 @@ CALLS = {
     "memory": {"mmap", "munmap", "brk", "madvise", "mprotect", "mremap"},
 }
 OF_CALL = {call: what for what, calls in CALLS.items() for call in calls}
+OTHERS_CODE = "code of other programs"
 RECEIVING_SIDE = "the network's receiving side"
 NETWORK = {"net_rx_action", "__napi_poll", "process_backlog"}
 FAULT = {"asm_exc_page_fault", "exc_page_fault", "do_user_addr_fault"}
@@ -153,17 +154,19 @@ def profile_of(
     """Put samples, as `perf script` prints them, down to what was done, and for which function.
 
     `folders` are those that the servers' own programs run in, `pids` their processes where these
-    are known: functions are theirs alone.
+    are known: functions and libraries are theirs alone.
     """
     done, stacks, functions = Counter[str](), Counter[str](), Counter[str]()
     inside = tuple(folders)
     for comm, pid, frames in _samples(lines):
         if IDLE.match(comm):
             continue
-        what = what_is_done(frames)
+        is_servers = not pids or pid in pids
+        is_own_code = bool(frames) and frames[0].program not in KERNEL
+        what = what_is_done(frames) if is_servers or not is_own_code else OTHERS_CODE
         done[what] += 1
         # Packages for the servers arrive while anybody has the CPU.
-        if not pids or pid in pids or what == RECEIVING_SIDE:
+        if is_servers or what == RECEIVING_SIDE:
             functions[function_of(frames, inside)] += 1
         calls = ";".join(_shown(frame, inside) for frame in reversed(frames))
         stacks[f"{comm};{calls}"] += 1
