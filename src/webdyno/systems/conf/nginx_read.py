@@ -198,6 +198,7 @@ def _parse(text: str, file: Path) -> list[dict[str, Any]]:
 
 TABLES = {"map", "geo", "split_clients"}
 """Blocks that give a variable one of several values."""
+DEFAULTS = {"default", "*"}
 AFTER_THE_HOST = {"request_uri": ["/"], "is_args": ["", "/"]}
 """What ends a host before it, or is empty: nothing in a configuration changes how these begin."""
 MOST_VALUES = 1_000
@@ -208,7 +209,19 @@ _PASSING = re.compile(r"\w+_pass|endpoint|js_fetch_proxy")
 _SCHEME = re.compile(r"(?:[a-z0-9]+|\$\w+)://")
 _HOST = re.compile(r"\[[^\]]*\]|[^:/\s]+")
 _VARIABLE = re.compile(r"\$(?:\{(\w+)\}|(\w+))")
-_ARGUMENTS = re.compile(r"\A\$(?:\{(?:args|query_string)\}|(?:args|query_string)\b)")
+_ARGUMENTS = re.compile(r"(?i)\A\$(?:\{(?:args|query_string)\}|(?:args|query_string)\b)")
+_OF_NGINX = re.compile(
+    r"args|query_string|limit_rate|(?:arg|cookie|http|jwt|sent_http|sent_trailer|upstream)_.*"
+)
+"""Variables that have values of their own where a configuration gives them others."""
+_READS = re.compile(
+    r"(?:proxy|fastcgi|grpc|memcached|scgi|uwsgi)_.+|if|return|rewrite|add_header|add_trailer|root|"
+    r"alias|try_files|error_page|access_log|log_format|limit_.+|sub_filter"
+)
+"""Directives that give no variable a value; others may, those that they name."""
+_RUNS_CODE = re.compile(r".*(?:js|lua|perl|ruby|wasm).*")
+"""Directives of code, which gives whichever variable any value."""
+_GROUP = re.compile(r"\(\?P?[<'](\w+)[>']")
 _TARGET = re.compile(
     r"(?P<scheme>[a-z0-9]+://)?(?P<host>\[[^\]]*\]|[\w.-]+)(?::(?P<port>[0-9]{1,5}))?(?P<rest>[/?$].*)?"
 )
@@ -259,7 +272,7 @@ def _hosts_named(target: str, values: Mapping[str, Sequence[str]]) -> Iterator[s
     """Return the hosts that a target may name: none for a Unix socket."""
     for text in _expand(target, values):
         host = _host_of(text)
-        if host and host != "unix":
+        if host and host != "unix" and not host.startswith("."):  # of an empty variable
             yield host
 
 
@@ -280,8 +293,8 @@ def _expand(text: str, values: Mapping[str, Sequence[str]]) -> Sequence[str]:
 
 def _with_first_variable_filled(text: str, values: Mapping[str, Sequence[str]]) -> Iterator[str]:
     for match in _VARIABLE.finditer(text):
-        name, before = match[1] or match[2], text[: match.start()]
-        given = AFTER_THE_HOST.get(name) if _host_of(before) else None
+        name, before = (match[1] or match[2]).lower(), text[: match.start()]
+        given = AFTER_THE_HOST.get(name) if name == "request_uri" or _host_of(before) else None
         for value in given or values.get(name, []):
             rest = text[match.end() :]
             # Where there is no question mark there are no arguments.
@@ -292,14 +305,28 @@ def _with_first_variable_filled(text: str, values: Mapping[str, Sequence[str]]) 
 
 
 def _values(directives: Sequence[Directive]) -> dict[str, list[str]]:
+    """Return what variables may be, by names in small letters, but for those that may be anything.
+
+    A variable is empty where nothing that gives it a value has been come by.
+    """
+    every = list(_everything(directives))
+    if any(_RUNS_CODE.fullmatch(directive.name) for directive in every):
+        return {}
     values: dict[str, list[str]] = {}
-    for directive in _everything(directives):
+    unknown = {name for directive in every for name in _GROUP.findall(directive.text)}
+    entries = {id(entry) for table in every if table.name in TABLES for entry in table.inner}
+    for directive in every:
         name, words = directive.name, directive.args
         if name == "set" and len(words) == 2:
-            values.setdefault(words[0].lstrip("$"), []).append(words[1])
+            values.setdefault(words[0].lstrip("$").lower(), [""]).append(words[1])
         elif name in TABLES and words:
             given = [entry.args[-1] for entry in directive.inner if entry.args]
-            values.setdefault(words[-1].lstrip("$"), []).extend(given)
+            has_default = any(entry.name in DEFAULTS for entry in directive.inner)
+            values.setdefault(words[-1].lstrip("$").lower(), [""] * (not has_default)).extend(given)
+        elif id(directive) not in entries and not _READS.fullmatch(name):
+            unknown.update(chain.from_iterable(_VARIABLE.findall(directive.text)))
+    for name in [*filter(_OF_NGINX.fullmatch, values), *map(str.lower, unknown)]:
+        values.pop(name, None)
     return {name: list(dict.fromkeys(given)) for name, given in values.items()}
 
 
@@ -350,7 +377,7 @@ def _with_host(target: str, values: Mapping[str, Sequence[str]]) -> str:
     match = _AUTHORITY.fullmatch(target)
     if not match or "$" not in match["at"]:
         return target
-    may_be = _expand(match["at"], values)
+    may_be = [text for text in _expand(match["at"], values) if _host_of(text)]
     if len(may_be) != 1 or not re.fullmatch(r"[\w.-]+(?::[0-9]+)?", may_be[0]):
         return target
     return f"{match['scheme']}{may_be[0]}{match['rest']}"
