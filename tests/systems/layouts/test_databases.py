@@ -79,6 +79,18 @@ FOUND: dict[str, tuple[Files, dict[str, str], str | None, str]] = {
         None,
         "TYPEORM_HOST=$DB_HOST NODE_ENV=production node s.js",
     ),
+    "an address of viper's, by a driver that nobody knows": (
+        {
+            "go.mod": "module shop\n\ngo 1.25\n\nrequire example.com/driver v1.0.0\n",
+            "main.go": 'package main\n\nimport "github.com/spf13/viper"\n\nfunc main() {\n'
+            '\tviper.SetDefault("db_dsn", "postgres://a:b@localhost/c")\n\tviper.AutomaticEnv()\n'
+            '\topen(viper.GetString("db_dsn"))\n'
+            '\thttp.ListenAndServe(":"+viper.GetString("port"), nil)\n}\n',
+        },
+        {"db": "postgresql"},
+        None,
+        "DB_DSN=$DATABASE_URL ./server",
+    ),
     "TypeORM's driver, whose example is a placeholder": (
         {
             "package.json": {

@@ -28,7 +28,7 @@ DRIVERS = {
         r"psycopg|asyncpg|['\"](?:pg|postgres)['\"]|lib/pq|jackc/pgx|tokio-postgres|:postgrex"
         r"|sqlx[^\n]{0,500}postgres|sqlx[^\]]{0,500}\"postgres\"|diesel[^\n]{0,500}postgres"
         r"|\"postgresql\""
-        r"|gorm\.io/driver/postgres|\blibpqxx\b|\bPostgreSQL::PostgreSQL\b"
+        r"|gorm\.io/driver/postgres|uptrace/bun/driver/pgdriver|\blibpqxx\b|\bPostgreSQL::PostgreSQL\b"
     ),
     "mariadb": re.compile(
         r"mysqlclient|pymysql|aiomysql|['\"](?:mysql2?|trilogy)['\"]|go-sql-driver"
@@ -314,7 +314,7 @@ def _needed(packages: str, text: str, names: set[str], schemes: Mapping[str, str
     named = set(map(_service_of, schemes.values()))
     needed = [
         name for name, driver in DRIVERS.items() if name in connected or driver.search(packages)
-    ]
+    ] or sorted(named)
     if OF_HEROKU_JAVA in names:
         needed.append("postgresql")
     if "redis" not in needed and any(map(URLS["redis"].fullmatch, names)):
