@@ -11,6 +11,7 @@ import pytest
 
 from ordinary_user import NOBODY, SYSTEM_PYTHON, needs_ordinary_user
 from webdyno.core.errors import OperationError
+from webdyno.core.whose import USERS
 from webdyno.host import warden, workspace
 from webdyno.host.users import ServerUser, hand_over, open_log, server_user
 from webdyno.host.warden import remove_tree
@@ -77,6 +78,19 @@ def test_root_without_capabilities_is_reported_which_it_needs(
 
 def test_one_that_others_may_not_enter_is_passed_over(place: Path) -> None:
     place.chmod(0o700)
+    assert place not in home_folder().parents
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="needs root, to give a folder to a group")
+def test_one_in_which_others_may_exchange_it_is_passed_over(
+    place: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (team := place / "team").mkdir()
+    (folder := team / "mine").mkdir()
+    os.chown(team, -1, USERS)
+    monkeypatch.setattr(tempfile, "tempdir", str(folder))
+    assert home_folder().parent == folder
+    team.chmod(0o775)
     assert place not in home_folder().parents
 
 

@@ -5,6 +5,7 @@ Nothing of it is built, run or sent before, nor without a yes; commands that onl
 
 import os
 import shutil
+import stat
 from dataclasses import replace
 from pathlib import Path
 
@@ -14,6 +15,7 @@ from launch.answering import OF_A_CATALOGUE, STOPPED, TRUST, Terminal, caller, m
 from webdyno.config import Catalogue
 from webdyno.config.catalogue import BUILT_IN
 from webdyno.core.errors import Exit, UserError
+from webdyno.core.files import state_folder
 from webdyno.interfaces.cli import run_command_line
 from webdyno.interfaces.python.api import run_experiment
 from webdyno.launch import caller as callers
@@ -235,3 +237,23 @@ def test_where_nothing_can_be_kept_it_goes_on(
     assert reported.count("what you agreed to can't be kept, and will be asked again") == 2
     for catalogue in (one, other):
         agree_to_use(catalogue, caller())
+
+
+def test_what_others_wrote_among_the_agreements_is_none(
+    asked: list[str], open_folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("XDG_STATE_HOME", str(open_folder / "state"))
+    before = os.umask(0o002)
+    try:
+        agree_to_use(catalogue := own(open_folder / "own"), caller())
+    finally:
+        os.umask(before)
+    callers._AGREED.clear()  # as in another process
+    agree_to_use(catalogue, caller())
+    assert len(asked) == 1
+    file = state_folder() / callers.AGREED_FILE
+    assert [stat.S_IMODE(path.stat().st_mode) for path in (file, file.parent)] == [0o600, 0o700]
+    file.chmod(0o666)
+    callers._AGREED.clear()
+    agree_to_use(catalogue, caller())
+    assert len(asked) == 2

@@ -189,9 +189,12 @@ def open_here(path: Path, flags: int, below: Path | None = None, mode: int = 0o6
     return os.fdopen(descriptor, "r+b" if flags & os.O_RDWR else "wb")
 
 
-def append_text(path: Path, text: str) -> None:
-    """Add a text to a file, on a line of its own; raise OperationError where that can't be."""
-    with writing(path), open_here(path, os.O_RDWR | os.O_APPEND) as file:
+def append_text(path: Path, text: str, *, mode: int = 0o666) -> None:
+    """Add a text to a file, on a line of its own; raise OperationError where that can't be.
+
+    `mode` is as in `write_whole`.
+    """
+    with writing(path), open_here(path, os.O_RDWR | os.O_APPEND, mode=mode) as file:
         if (length := file.seek(0, os.SEEK_END)) and os.pread(
             file.fileno(), 1, length - 1
         ) != b"\n":

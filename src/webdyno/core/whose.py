@@ -150,19 +150,40 @@ def opened(path: Path) -> Iterator[Opened]:
 
     Raise OSError where it isn't there: whose it will be, nobody knows.
     """
+    descriptor, others = _looked_at(path)
+    if others is None and _is_others(descriptor, groups=False, on_the_way=False):
+        others = path
+    try:
+        yield Opened(descriptor, others)
+    finally:
+        os.close(descriptor)
+
+
+def others_place(path: Path, *, is_above: bool = False) -> Path | None:
+    """Return what others may change or exchange of a place of ours, or of the way there; or None.
+
+    `is_above`: of a folder that others may add to, as to /tmp, but where what is ours stays that.
+    None also where nobody else acts, or whose something is can't be seen, as in a sandbox of one
+    user (user_namespaces(7)). Raise OSError where it isn't there.
+    """
+    if not others_are_here() or Path("/proc/self/uid_map").read_text().split()[:2] != ["0", "0"]:
+        return None
+    if not is_above:
+        with opened(path) as end:
+            return end.others
+    descriptor, others = _looked_at(path)
+    os.close(descriptor)
+    return others
+
+
+def _looked_at(path: Path) -> tuple[int, Path | None]:
     others: list[Path] = []
 
     def look(part: int, place: Path) -> None:
         if _is_others(part, groups=False, on_the_way=True):
             others.append(place)
 
-    descriptor = followed(path, look)
-    if _is_others(descriptor, groups=False, on_the_way=False):
-        others.append(path)
-    try:
-        yield Opened(descriptor, next(iter(others), None))
-    finally:
-        os.close(descriptor)
+    return followed(path, look), next(iter(others), None)
 
 
 def followed(path: Path, look: Callable[[int, Path], None]) -> int:

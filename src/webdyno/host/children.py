@@ -32,6 +32,8 @@ logger = logging.getLogger(__name__)
 
 PR_SET_PDEATHSIG, PR_SET_CHILD_SUBREAPER, PR_SET_NO_NEW_PRIVS = 1, 36, 38
 KILL_WITHIN_S = 5.0
+OTHERS_WRITE = 0o022
+"""Nobody else changes what programs make that we run."""
 _libc = ctypes.CDLL(None, use_errno=True)
 
 
@@ -148,6 +150,7 @@ def _run(
         cwd=folder,
         env=environment,
         start_new_session=alone,
+        umask=_umask() | OTHERS_WRITE,
         **identity(user),
     ) as process:
         try:
@@ -157,6 +160,12 @@ def _run(
                 os.killpg(process.pid, signal.SIGKILL) if alone else process.kill()
             raise
     return CompletedProcess(words, process.returncode, output, errors)
+
+
+def _umask() -> int:
+    """Read it where nothing changes it."""
+    lines = Path("/proc/self/status").read_text().splitlines()
+    return next(int(line.split()[1], 8) for line in lines if line.startswith("Umask:"))
 
 
 def must(done: CompletedProcess[str], what: str) -> str:

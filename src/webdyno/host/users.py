@@ -19,7 +19,12 @@ from typing import BinaryIO
 from webdyno.core.errors import OperationError, UserError
 from webdyno.core.files import everything_below, folder_inside, writing
 from webdyno.core.hiding import SECRETS
-from webdyno.core.whose import is_others_to_change, sudo_caller, trusted_users
+from webdyno.core.whose import (
+    is_others_to_change,
+    others_place,
+    sudo_caller,
+    trusted_users,
+)
 
 CANDIDATES = ("www-data", "nobody")
 PRIVATE, OPEN = 0o700, 0o755
@@ -151,6 +156,19 @@ def others_may_change(folder: Path) -> bool:
     )
 
 
+def refuse_shared(place: Path, user: ServerUser | None) -> None:
+    """Raise OperationError where others may exchange a place from which what is built runs as us.
+
+    `user` is whose it is, as whom it runs.
+    """
+    is_ours = user is None or user.uid in trusted_users()
+    if is_ours and (others := others_place(place)):
+        raise OperationError(
+            f"others may change {others}, and what is built runs from there: chmod go-w {others} "
+            f"and rm -rf {place}, or set XDG_CACHE_HOME to a folder of yours alone"
+        )
+
+
 def refuse_of_others(path: Path, folder: Path) -> None:
     """Raise UserError for files of another user that decide what is built, run and read.
 
@@ -224,6 +242,13 @@ def make_private(folder: Path) -> Path:
     """Make a folder that nobody but us can enter, to be filled before others see it."""
     folder.mkdir(mode=PRIVATE)
     return folder
+
+
+def make_closed(folder: Path) -> None:
+    """Make a folder, and those above it, as far as they aren't there, closed to others."""
+    for part in (*reversed(folder.parents), folder):
+        if not part.exists():
+            part.mkdir(mode=PRIVATE, exist_ok=True)
 
 
 def hand_over(folder: Path, user: ServerUser | None) -> None:

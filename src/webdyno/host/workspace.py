@@ -20,6 +20,7 @@ from typing import NamedTuple, Self
 
 from webdyno.core.errors import OperationError
 from webdyno.core.files import write_whole
+from webdyno.core.whose import others_place
 from webdyno.host.control_group import ControlGroup, forget_groups
 from webdyno.host.users import OPEN, everybody_enters, server_user
 from webdyno.host.warden import remove_tree
@@ -180,6 +181,8 @@ def _fault(place: Path, home: Path) -> str | None:
             return "can't be entered by other users"
         if (user := server_user()) and user.may_exchange(place):
             return f"can be changed by {user.name}"
+        if others := others_place(place, is_above=True):
+            return f"can be changed by others, who may write to {others}"
         system = os.statvfs(place)
     except OSError as error:
         return f"can't be used ({error.strerror})"

@@ -13,6 +13,8 @@ from webdyno.core.records import LongLookRecord, PilotRecord, RoundRecord, SlotR
 from webdyno.core.registry import keyword_of, spell_flag
 from webdyno.core.run import RunHead
 from webdyno.core.sweep import Point
+from webdyno.core.whose import others_place
+from webdyno.host.users import make_closed
 from webdyno.launch.ending import interrupt_again
 
 if TYPE_CHECKING:  # numpy takes a while to import
@@ -202,10 +204,12 @@ _AGREED = set[str]()
 
 
 def agreed() -> set[str]:
-    """Return all that was agreed to."""
+    """Return all that was agreed to: what others may have written there counts as nothing."""
     known = set(_AGREED)
     with suppress(OSError, RuntimeError):  # RuntimeError: there is no home folder
-        known.update((state_folder() / AGREED_FILE).read_text().splitlines())
+        file = state_folder() / AGREED_FILE
+        if others_place(file) is None:
+            known.update(file.read_text().splitlines())
     return known
 
 
@@ -218,7 +222,10 @@ def keep(agreements: Iterable[str], caller: Caller) -> None:
         return
     try:
         file = state_folder() / AGREED_FILE
-        file.parent.mkdir(parents=True, exist_ok=True)
-        append_text(file, "".join(f"{each}\n" for each in new))
+        make_closed(file.parent)
+        append_text(file, "".join(f"{each}\n" for each in new), mode=0o600)
+        fault = f"others may change {others}" if (others := others_place(file)) else None
     except (OSError, OperationError, RuntimeError) as error:
-        caller.notify(f"what you agreed to can't be kept, and will be asked again: {error}")
+        fault = str(error)
+    if fault:
+        caller.notify(f"what you agreed to can't be kept, and will be asked again: {fault}")

@@ -111,12 +111,13 @@ def keep_traceback(error: Exception, command: str) -> str:
 
 def _written(text: str) -> Path | None:
     from webdyno.core.files import state_folder
+    from webdyno.host.users import make_closed
 
     prefix = f"error-{datetime.now().astimezone():%Y-%m-%d-%H%M%S}-"
     for folder in (state_folder, lambda: Path(tempfile.gettempdir())):
         with suppress(OSError, RuntimeError):  # RuntimeError: there is no home folder
             there = folder()
-            there.mkdir(parents=True, exist_ok=True)
+            make_closed(there)
             with tempfile.NamedTemporaryFile(
                 dir=there, prefix=prefix, suffix=".txt", delete=False
             ) as file:

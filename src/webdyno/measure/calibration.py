@@ -39,7 +39,7 @@ from webdyno.host.machine import exact_timers
 from webdyno.host.netns import open_testbed
 from webdyno.host.server_process import PLAIN_ENVIRONMENT, ServerProcess
 from webdyno.host.this_machine import Testbed
-from webdyno.host.users import uid_of
+from webdyno.host.users import make_closed, uid_of
 from webdyno.host.workspace import Workspace
 from webdyno.load.engine import find_loadgen, loadgen_version
 from webdyno.load.interface import Expectation, LoadOrder, Request
@@ -320,7 +320,7 @@ def save_calibration(calibration: Calibration) -> Path:
     """Write a calibration for later runs on this machine; raise OperationError when that fails."""
     path = calibration_file(calibration.machine, calibration.testbed)
     with writing(path):
-        path.parent.mkdir(parents=True, exist_ok=True)
+        make_closed(path.parent)
     write_whole(path, calibration.model_dump_json(indent=2) + "\n")
     return path
 

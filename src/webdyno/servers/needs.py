@@ -33,8 +33,10 @@ from webdyno.host.users import (
     ServerUser,
     hand_over,
     home_of,
+    make_closed,
     make_private,
     open_to_servers,
+    refuse_shared,
     server_user,
 )
 from webdyno.host.warden import remove_tree
@@ -204,6 +206,7 @@ def folder_of_program(service: Service) -> Path:
             f"{service.title} isn't built here, or its sources or tools have changed since; "
             "webdyno doctor --install builds it"
         )
+    refuse_shared(program.parents[1], server_user())
     os.utime(program.parent)
     open_to_servers(program.parent, server_user())
     return program
@@ -356,9 +359,10 @@ def _cache(user: ServerUser | None) -> Path:
 def _sweep(cache: Path) -> None:
     """Remove programs that nobody has started in a long time."""
     with writing(cache):
-        cache.parent.mkdir(parents=True, exist_ok=True)
+        make_closed(cache.parent.parent)
         for folder in (cache.parent, cache):
             open_folder(folder)
+        refuse_shared(cache, server_user())
         for kept in cache.glob("*/"):
             if time.time() - kept.stat().st_mtime > KEPT_FOR_S:
                 remove_tree(kept)

@@ -19,7 +19,14 @@ from webdyno.core.text import SECRET, secret_values, with_secrets
 from webdyno.host.children import must
 from webdyno.host.server_process import CERTIFICATES, PLAIN_ENVIRONMENT
 from webdyno.host.this_machine import DONE, KEPT_FOR_S, Testbed, run_build
-from webdyno.host.users import PRIVATE, ServerUser, everybody_enters, home_of, server_user
+from webdyno.host.users import (
+    PRIVATE,
+    ServerUser,
+    everybody_enters,
+    home_of,
+    refuse_shared,
+    server_user,
+)
 from webdyno.host.workspace import home_folder, open_folder, open_lock
 from webdyno.systems.command import check_services, needs_of_services
 from webdyno.systems.containers.image import check_containers, refuse_containers_of_others
@@ -165,7 +172,10 @@ def build_revision(
 
     Raise OperationError with the log's end when the build fails.
     """
-    kept = _cache(repository.user) / _build_key(repository, revision, recipe)
+    cache = _cache(repository.user)
+    must(run_as(repository.user, ["mkdir", "-p", cache]), f"{cache} can't be made")
+    refuse_shared(cache, repository.user)
+    kept = cache / _build_key(repository, revision, recipe)
     locks = open_folder(home_folder() / "builds")
     lock = open_lock(locks / f"{kept.name}.lock")
     logger.debug("waits for the lock of the build %s", kept)
@@ -181,6 +191,7 @@ def build_revision(
                 "built again"
             )
         run_as(repository.user, ["touch", kept])
+        refuse_shared(kept, repository.user)
     finally:
         os.close(lock)
     return kept / "files"

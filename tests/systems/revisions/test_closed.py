@@ -7,6 +7,8 @@ from pathlib import Path
 import pytest
 
 from e2e.own import commit, git
+from webdyno.core.errors import OperationError
+from webdyno.core.whose import USERS
 from webdyno.host.users import ServerUser
 from webdyno.systems.repository import Repository
 from webdyno.systems.revision import Recipe, _let_in, build_revision
@@ -32,6 +34,32 @@ def test_a_build_is_as_closed_as_its_repository(
         os.umask(before)
     assert (files / "key").read_text() == "s3cret"
     assert stat.S_IMODE(files.parent.stat().st_mode) == kept_mode
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="needs root, to give a folder to a group")
+def test_a_build_is_nobody_elses_to_change(
+    open_folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It runs as ourselves."""
+    monkeypatch.delenv("SUDO_UID", raising=False)
+    monkeypatch.setenv("XDG_CACHE_HOME", str(cache := open_folder / "cache"))
+    (repository := open_folder / "repository").mkdir()
+    git(repository, "init", "--quiet", "--initial-branch=main", ".")
+    (repository / "code.py").write_text("code\n")
+    commit(repository)
+    its = Repository.around(repository, "here")
+    revision, recipe = its.revision("HEAD", "here"), Recipe("echo built >made", Path(), {})
+    before = os.umask(0o002)
+    try:
+        files = build_revision(its, revision, recipe, "HEAD", lambda _: None)
+    finally:
+        os.umask(before)
+    made = [*files.parent.rglob("*"), files, *files.parents[:3]]
+    assert not any(stat.S_IMODE(path.lstat().st_mode) & 0o022 for path in made)
+    os.chown(cache, -1, USERS)
+    cache.chmod(0o775)
+    with pytest.raises(OperationError, match=f"others may change {cache}, and what is built"):
+        build_revision(its, revision, recipe, "HEAD", lambda _: None)
 
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="needs root, whose servers another user runs")
