@@ -13,6 +13,9 @@ CONFIGURES = {".properties", ".yml", ".yaml", ".conf", ".toml", ".exs", ".json"}
 CONFIGURATION = re.compile(r"application|appsettings|Rocket|runtime|config\b")
 """Endings of files in which frameworks have their port, and the beginnings of their names."""
 USES_PORT = re.compile(r"(?<![\w-])PORT\b")
+OWN_PORT = re.compile(r"\b(?:const|let|var|final)\s+PORT\b")
+PORT_OF_ENVIRONMENT = re.compile(r"""(?:\benv\.|["'`])PORT\b""")
+"""What says that the variable is meant where a source calls something of its own so."""
 VARIABLE = re.compile(
     r"""(?:process\.env\.|import\.meta\.env\.|(?:env|environ|ENV|Getenv|getenv|LookupEnv|var)"""
     r"""(?:\.get|\.fetch|\.int|\.str|_var)?\s*[(\[]\s*["'`])(?P<name>[A-Z][A-Z0-9_]*)\b"""
@@ -23,7 +26,7 @@ OF_ADDRESS = re.compile(
     r"(?:[A-Z0-9]+_{1,2})*(?:LISTEN|BIND|ADDR|ADDRESS|LISTEN_ADDR|BIND_ADDRESS)"
 )
 OF_OTHERS = re.compile(
-    r"(?:^|_)(?:DB|DATABASE|PG|POSTGRES|POSTGRESQL|MYSQL|MARIADB|MONGO|MONGODB|REDIS|SMTP|MAIL|EMAIL"
+    r"(?:^|_)(?:DB|DATABASE|PG|PGADMIN|POSTGRES|POSTGRESQL|MYSQL|MARIADB|MONGO|MONGODB|REDIS|SMTP|MAIL|EMAIL"
     r"|RABBITMQ|AMQP|KAFKA|ELASTIC|ELASTICSEARCH|MEMCACHED?|STATSD|METRICS|ADMIN|DEBUG|GRPC|SSH"
     r"|FTP|LDAP|NATS|SQL|PROXY|VITE|CLIENT|FRONTEND|DEV|TEST|REMOTE|MINIO|S3|JAEGER|OTEL)_"
     r"|^PGPORT$"
@@ -76,7 +79,7 @@ def with_port(app: FoundApp, folder: Path) -> FoundApp:
     configured = [path for path in sources(folder, CONFIGURES) if CONFIGURATION.match(path.name)]
     named = [folder / word for word in app.start.split() if not word.startswith("/")]
     files = (*sources(folder), *configured, *named)
-    if any(USES_PORT.search(read_text(path) or "") for path in files):
+    if any(_reads_port(read_text(path) or "") for path in files):
         return app
     if "PORT" in settings_of(folder):
         return app
@@ -88,6 +91,11 @@ def with_port(app: FoundApp, folder: Path) -> FoundApp:
     value = "$PORT" if OF_PORT.fullmatch(name) else "127.0.0.1:$PORT"
     note = f"its sources read the port from {name}"
     return replace(app, start=f"{name}={value} {app.start}", notes=(*app.notes, note))
+
+
+def _reads_port(text: str) -> bool:
+    pattern = PORT_OF_ENVIRONMENT if OWN_PORT.search(text) else USES_PORT
+    return bool(pattern.search(text))
 
 
 def variables_read(folder: Path) -> set[str]:
