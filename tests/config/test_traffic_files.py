@@ -258,6 +258,14 @@ def test_a_file_that_is_sent_is_data(tmp_path: Path, name: str, text: str, body:
     assert b"s3cret" not in (request.content({"TOKEN": "s3cret"}) or b"")
 
 
+def test_a_form_of_a_file_that_is_no_text_is_sent_as_it_is(tmp_path: Path) -> None:
+    (tmp_path / "body").write_bytes(b"a=\xff\n")
+    kind = "Content-Type: application/x-www-form-urlencoded"
+    (tmp_path / "a.http").write_text(f"# @flow buy\nPOST /\n{kind}\n\n< body\n")
+    (entry,) = read_request_file(tmp_path / "a.http")
+    assert WrittenRequest.model_validate(entry).content({}) == b"a=\xff\n"
+
+
 @pytest.mark.timeout(30)
 def test_blanks_of_a_form_are_read_at_once(tmp_path: Path) -> None:
     (tmp_path / "body").write_text(f"a={' ' * 2_000_000}b\n &c=d\n")

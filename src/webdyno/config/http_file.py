@@ -102,9 +102,9 @@ def _request(block: _Block, title: str) -> list[Entry]:
         entry["headers"] = headers
     sent = with_body({}, body)
     kind = header(headers, "content-type") or ""
-    if block.has_users and body and kind.startswith(FORM_TYPE):
+    if block.has_users and "body" in sent and kind.startswith(FORM_TYPE):
         # By its fields, so that whatever fills them is encoded.
-        text = b"".join(line.strip() for line in body.split(b"\n")).decode()
+        text = "".join(line.strip() for line in sent["body"].split("\n"))
         form = parse_qsl(text, keep_blank_values=True)
         if len(dict(form)) == len(form) > 0:
             sent = {"form": dict(form)}

@@ -179,13 +179,13 @@ class Profiler(Perf):
         """
         known = {*self.pids, OF_KERNEL}
         with self.output.open("r+b") as file, mmap(file.fileno(), 0) as output:
-            at, size = RECORDS.unpack_from(output, RECORDS_AT)
-            end = at + size
-            while at < end:
-                kind, length, pid = RECORD.unpack_from(output, at)
+            begin, length = RECORDS.unpack_from(output, RECORDS_AT)
+            end = begin + length
+            while begin < end:
+                kind, length, pid = RECORD.unpack_from(output, begin)
                 if kind in MAPPED and pid not in known:
-                    output[at : at + KIND.size] = KIND.pack(SAYS_NOTHING)
-                at += length
+                    output[begin : begin + KIND.size] = KIND.pack(SAYS_NOTHING)
+                begin += length
 
     def _with_output(self) -> list[str]:
         """Return words before a command by which it has little memory, and its input is the output.

@@ -94,6 +94,7 @@ def test_services_in_the_order_of_their_starts_and_the_asked_one_last(folder: Pa
         ("services: {a/b: {image: x}}", "", "services.a/b is no service"),
         ("services: {a: {image: x, env_file: none}}", "", "none: there is no such file"),
         ("services: {a: {image: x, volumes: ['./none:/x']}}", "", "there is no .*none"),
+        ("services: {a: {image: x, volumes: ['~none/a:/x']}}", "", "there is no .*~none/a"),
         ("services: {a: {image: x, ports: ['1:x-6']}}", "", "'1:x-6' is no single port"),
         (
             "services: {a: {image: '${NONE:?say it}', user: '${NO:?too}'}}",

@@ -23,6 +23,7 @@ def client(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """A folder for a program that answers as Docker's client does."""
     monkeypatch.setenv("PATH", f"{tmp_path}:{os.environ['PATH']}")
     monkeypatch.delenv("WEBDYNO_CONTAINERS", raising=False)
+    (tmp_path / "Dockerfile").touch()
     return tmp_path
 
 
@@ -136,6 +137,31 @@ def test_what_a_revision_has_not_built_is_no_link(client: Path, name: str) -> No
     (client / name).symlink_to("/etc/hostname")
     build = Build(client / "Dockerfile", client, is_revision=True)
     with pytest.raises(UserError, match=f"{name}: put a regular file there"):
+        Docker(SOCKET, "28", takes_groups=False).build("web", build, lambda _: None)
+
+
+@pytest.mark.parametrize(
+    "step",
+    [
+        "RUN --network=host wget x",
+        "run --mount=type=cache,target=/x --network=host wget x",
+        "RUN \\\n # why\n --network=host wget x",
+        'ONBUILD RUN --net\\\nwo"rk"=host wget x',
+        "# escape=`\nRUN `\n  --network=default x",
+    ],
+)
+def test_a_revision_s_build_chooses_no_network(client: Path, step: str) -> None:
+    """That of the host leads to all that listens on the loopback interface."""
+    (client / "docker").write_text("#!/bin/sh\nexit 1\n")
+    (client / "docker").chmod(0o755)
+    file = client / "Dockerfile"
+    file.write_text(f"FROM scratch\n{step}\n")
+    build = Build(file, client, is_revision=True)
+    with pytest.raises(UserError, match="a revision's build has no other network"):
+        Docker(SOCKET, "28", takes_groups=False).build("web", build, lambda _: None)
+    cached = "RUN --mount=type=cache,target=/x yarn --network-timeout 9"
+    file.write_text(f'{cached}\nCMD ["a", "--network=b"]\n')
+    with pytest.raises(OperationError, match="building web failed"):
         Docker(SOCKET, "28", takes_groups=False).build("web", build, lambda _: None)
 
 

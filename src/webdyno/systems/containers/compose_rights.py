@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 from typing import Any
@@ -49,7 +50,7 @@ def rights_of(services: Mapping[str, Any], project: ComposeProject, top: Path) -
                 if option not in OF_VOLUMES
             )
         for key, source in _files_of(service, project):
-            inside = (project.folder / Path(source).expanduser()).resolve()
+            inside = _place(source, project.folder)
             if not inside.is_relative_to(top.resolve()):
                 yield f"{name}.{key} {source}"
 
@@ -96,10 +97,17 @@ def volume_of(volume: object, folder: Path, where: str) -> str:
     source, colon, rest = text.partition(":")
     if not colon or NAME.fullmatch(source):
         return text
-    path = (folder / Path(source).expanduser()).resolve()
+    path = _place(source, folder)
     if not source.startswith("/") and not path.exists():
         raise UserError(f"{where}.volumes: there is no {path}")
     return _mounted(path, rest, f"{where}.volumes")
+
+
+def _place(source: str, folder: Path) -> Path:
+    """Return where a path leads; `~` of a user that there isn't is a name as any other."""
+    with suppress(RuntimeError):
+        return (folder / Path(source).expanduser()).resolve()
+    return (folder / source).resolve()
 
 
 def _mounted(path: Path, rest: str, where: str) -> str:

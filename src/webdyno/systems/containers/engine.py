@@ -19,6 +19,7 @@ from subprocess import CompletedProcess
 from typing import Any, ClassVar
 
 from webdyno.core.errors import OperationError, UserError
+from webdyno.core.files import MIB, read_named
 from webdyno.core.format import duration, last_lines
 from webdyno.core.service import Need
 from webdyno.core.text import ACCOUNT
@@ -34,6 +35,11 @@ SHOWN_LINES = 25
 SCRIPT = "start.sh"
 SCRIPTS = Path(__file__).parent
 """Where the parts of scripts are."""
+WITH_NETWORK = re.compile(
+    r"^[^\S\n]*(?:onbuild[^\S\n]+)?run[^\S\n]+(?:--.*)?--network[=\s].*",
+    re.IGNORECASE | re.MULTILINE,
+)
+"""A step of a container file, one line without quotes."""
 NAMED_VOLUME = re.compile(r"--volume=([A-Za-z0-9][\w.-]*):")
 
 
@@ -152,6 +158,7 @@ class Engine(ABC):
             )
         if build.is_revision:
             _refuse_links(build)
+            _refuse_networks(build.file)
         notify(f"building {name} …")
         began = time.monotonic()
         testbed = Testbed().with_user(None)
@@ -207,6 +214,15 @@ def _refuse_links(build: Build) -> None:
             raise UserError(
                 f"{path}: put a regular file there: a revision has no link in its place"
             )
+
+
+def _refuse_networks(file: Path) -> None:
+    """Newer engines let a step of a build choose the machine's own network."""
+    text = read_named(file, MIB).decode(errors="replace")
+    lines = (line for line in text.splitlines() if not line.lstrip().startswith("#"))
+    whole = re.sub(r"[\\`][ \t]*\n\s*", "", "\n".join(lines))  # instructions have several lines
+    if match := WITH_NETWORK.search(re.sub(r"[\\`\"']", "", whole)):
+        raise UserError(f"{file}: {match[0].strip()}: a revision's build has no other network")
 
 
 def image_of(inspected: str) -> Image:

@@ -5,6 +5,7 @@ variant has the port that its image listens on to itself; no proxy leads there. 
 with the variant, kill -9 included.
 """
 
+import re
 import shlex
 from collections.abc import Collection, Iterable, Mapping
 from pathlib import Path
@@ -209,8 +210,8 @@ def asked_port(front: Container, spec: TargetSpec) -> int:
     """Return the port that clients ask: that of PORT, else one that is exposed."""
     text = {**front.image.environment, **front.environment, **spec.keys.environment}.get("PORT")
     if text:
-        if not text.isdecimal() or not 0 < int(text) < 65536:
-            raise UserError(f"{spec.place}: PORT={text} is no port")
+        if not re.fullmatch("[0-9]{1,5}", text) or not 0 < int(text) < 65536:
+            raise UserError(f"{spec.place}: PORT={text:.60} is no port")
         return int(text)
     exposed = front.ports or front.image.ports
     port = next(
