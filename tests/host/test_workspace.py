@@ -150,6 +150,12 @@ def test_a_workspace_stays_ours() -> None:
         assert (found.st_uid, found.st_mode & 0o777) == (os.geteuid(), 0o755)
 
 
+@pytest.mark.usefixtures("place")
+def test_what_servers_say_there_is_nobody_elses_to_read() -> None:
+    with Workspace() as made:
+        assert made.make_kept().stat().st_mode & 0o777 == 0o700
+
+
 def test_another_run_is_noticed_and_our_own_is_not(place: Path) -> None:
     script = "import webdyno.host.workspace as b; w = b.Workspace(); print(1, flush=True); input()"
     with Workspace():

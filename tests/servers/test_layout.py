@@ -1,4 +1,4 @@
-"""Whom services run as."""
+"""Whom services run as, and who reads what they hold."""
 
 import os
 from pathlib import Path
@@ -7,10 +7,14 @@ from typing import Any
 
 import pytest
 
+from webdyno.config import Catalogue
 from webdyno.core.errors import OperationError
 from webdyno.host.this_machine import Testbed
-from webdyno.host.users import server_user
-from webdyno.servers.layout import testbed_of
+from webdyno.host.users import ServerUser, server_user
+from webdyno.host.workspace import Workspace
+from webdyno.servers.layout import Deployment, lay_out, testbed_of
+from webdyno.servers.prepared import site_view
+from webdyno.servers.service_graph import resolve_services
 
 pytestmark = pytest.mark.skipif(os.geteuid() != 0, reason="needs root, to run as somebody else")
 
@@ -53,3 +57,17 @@ def test_what_another_one_s_run_names_runs_as_that_one(
     testbed_of(service(tmp_path / "ours", 0, container_port=80), testbed)
     catalogue = SimpleNamespace(folder=tmp_path / "theirs", own=None)
     assert testbed_of(catalogue, testbed).user == server_user()  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("user", [None, ServerUser("nobody", 65534, 65534)])
+def test_what_a_database_holds_is_nobody_elses_to_read(user: ServerUser | None) -> None:
+    """Redis itself lets everybody read what it keeps."""
+    site = Catalogue.load().site("db")
+    testbed = Testbed().with_user(user)
+    roles = resolve_services(site.services, 1)
+    with Workspace() as workspace:
+        view = site_view(site, workspace.path, workspace.path, {})
+        deployment = Deployment(testbed, workspace, workspace.make_kept(), site, view)
+        home = lay_out(roles, deployment).services["db"].home
+        modes = [path.stat().st_mode & 0o777 for path in (home, home / "data")]
+    assert modes == [0o755, 0o700]

@@ -11,6 +11,7 @@ import os
 import pwd
 import stat
 import subprocess
+from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -251,11 +252,14 @@ def make_closed(folder: Path) -> None:
             part.mkdir(mode=PRIVATE, exist_ok=True)
 
 
-def hand_over(folder: Path, user: ServerUser | None) -> None:
+def hand_over(folder: Path, user: ServerUser | None, private: Sequence[Path] = ()) -> None:
     """Make the servers' user owner of a private folder with its content: the last we do to it.
 
     It has to lie in a folder of ours. Its own owner comes last, so that he can't enter before.
+    Folders in it that are `private` stay closed to all others.
     """
+    for inner in private:
+        inner.chmod(PRIVATE)
     if user is not None:
         try:
             for path in (*everything_below(folder), folder):
@@ -266,7 +270,7 @@ def hand_over(folder: Path, user: ServerUser | None) -> None:
                 "capabilities. Run webdyno as an ordinary user, or with CAP_CHOWN, CAP_SETUID, "
                 "CAP_SETGID, CAP_DAC_OVERRIDE and CAP_KILL"
             ) from None
-    folder.chmod(OPEN)
+    open_to_servers(folder, user or server_user())
 
 
 def open_to_servers(folder: Path, user: ServerUser | None) -> None:

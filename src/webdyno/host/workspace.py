@@ -22,7 +22,7 @@ from webdyno.core.errors import OperationError
 from webdyno.core.files import write_whole
 from webdyno.core.whose import others_place
 from webdyno.host.control_group import ControlGroup, forget_groups
-from webdyno.host.users import OPEN, everybody_enters, server_user
+from webdyno.host.users import OPEN, everybody_enters, make_private, server_user
 from webdyno.host.warden import remove_tree
 
 logger = logging.getLogger(__name__)
@@ -66,6 +66,10 @@ class Workspace:
     def lock_path(self) -> Path:
         """The file whose lock is held as long as this process lives."""
         return self.path / LOCK
+
+    def make_kept(self) -> Path:
+        """Make a folder for what servers have and say while it lives, which nobody else reads."""
+        return make_private(self.path / "kept")
 
     def remove(self) -> None:
         """Remove the folder; safe to call twice. What stays is reported by `sweep`."""

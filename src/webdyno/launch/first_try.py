@@ -202,7 +202,7 @@ def try_out(
             system.stack,
             read_settings(system.stack, [], site),
             site,
-            folder=scratch.path / "kept",
+            folder=scratch.make_kept(),
             testbed=testbed,
             asked=first,
         ) as running,

@@ -320,4 +320,5 @@ def _write_files(
     for name, text in filled.files.items():
         for place, below in ((home, home), (kept, deployment.keep)):
             write_whole(place / name, text, below=below, mode=0o600)  # passwords may be in it
-    hand_over(home, user)
+    # Redis lets everybody read what it writes there.
+    hand_over(home, user, [home / role.service.data] if role.service.data else [])

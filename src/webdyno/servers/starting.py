@@ -90,7 +90,7 @@ def ask_versions(
     doesn't.
     """
     with _one_message(stack, Path.cwd()), Workspace() as scratch:
-        folder = scratch.path / "kept"
+        folder = scratch.make_kept()
         with _lay_out(stack, settings, site, folder, testbed, asked=asked) as running:
             if stack.is_own:
                 try:

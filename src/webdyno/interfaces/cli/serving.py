@@ -132,7 +132,7 @@ def up(
             wanted,
             settings,
             served,
-            folder=scratch.path / "kept",
+            folder=scratch.make_kept(),
             testbed=testbed,
             port=port,
             # Whatever is answered: to show that is what it was started for.
