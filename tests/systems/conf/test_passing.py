@@ -187,6 +187,16 @@ def test_a_variable_that_anything_else_may_set_is_a_host(
     assert host in places("nginx", tmp_path, f"server {{ {of_server} }}")
 
 
+def test_a_group_has_its_name_in_whichever_letters(tmp_path: Path) -> None:
+    text = (
+        "upstream LocalHost { server 198.51.100.1; }\n"
+        "server { location / { proxy_pass http://localHost; } }"
+    )
+    assert places("nginx", tmp_path, text) == {"198.51.100.1": [1]}
+    twice = f"{text}\nupstream localhost {{ server 127.0.0.1; }}"
+    assert places("nginx", tmp_path, twice) == {"198.51.100.1": [1]}
+
+
 @pytest.mark.parametrize(
     "text",
     [

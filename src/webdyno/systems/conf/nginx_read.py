@@ -278,7 +278,7 @@ def _hosts_named(target: str, values: Mapping[str, Sequence[str]]) -> Iterator[s
 
 def _host_of(text: str) -> str:
     match = _HOST.match(text, scheme.end() if (scheme := _SCHEME.match(text)) else 0)
-    return match[0] if match else ""
+    return match[0].lower() if match else ""
 
 
 def _expand(text: str, values: Mapping[str, Sequence[str]]) -> Sequence[str]:
@@ -331,15 +331,14 @@ def _values(directives: Sequence[Directive]) -> dict[str, list[str]]:
 
 
 def _groups(directives: Sequence[Directive]) -> dict[str, list[Directive]]:
-    return {
-        upstream.args[0]: [
-            server
-            for server in of_name("server", upstream.inner)
-            if server.block is None and server.args
-        ]
-        for upstream in of_name("upstream", _everything(directives))
-        if upstream.args
-    }
+    """Return members by the name of their group, which may be one of HTTP and one of TCP."""
+    groups: dict[str, list[Directive]] = {}
+    for upstream in of_name("upstream", _everything(directives)):
+        servers = [each for each in of_name("server", upstream.inner) if each.block is None]
+        if upstream.args:
+            members = groups.setdefault(upstream.args[0].lower(), [])
+            members += [server for server in servers if server.args]
+    return groups
 
 
 def _targets(directives: Sequence[Directive]) -> Iterator[Directive]:
@@ -387,7 +386,7 @@ def _instead(target: str, groups: Mapping[str, Sequence[Directive]], backends: B
     """Return a target with the address of a backend, if it leads to one; else as it is."""
     if match := _BY_SOCKET.fullmatch(target):
         address, rest = backends.of_socket(match["path"]), match["rest"] or ""
-    elif (match := _TARGET.fullmatch(target)) and match["host"] not in groups:
+    elif (match := _TARGET.fullmatch(target)) and match["host"].lower() not in groups:
         scheme = (match["scheme"] or "http://").removesuffix("://")
         port = int(match["port"]) if match["port"] else PORTS.get(scheme)
         address, rest = backends.of_host(match["host"], port), match["rest"] or ""
