@@ -205,7 +205,7 @@ def test_a_group_has_its_name_in_whichever_letters(tmp_path: Path) -> None:
     ],
 )
 def test_a_variable_that_is_this_machine_alone_is_no_other(tmp_path: Path, text: str) -> None:
-    table = "map $host $up { default 127; a 127; } "
+    table = "types { application/json json; } map $host $up { default 127; js 127; } "
     text = f"{table} server {{ listen 80; location / {{ {text} }}\n"
     text += "location /b { proxy_pass http://$up.0.0.1; } }"
     assert places("nginx", tmp_path, text) == {}

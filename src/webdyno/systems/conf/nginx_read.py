@@ -219,7 +219,7 @@ _READS = re.compile(
     r"alias|try_files|error_page|access_log|log_format|limit_.+|sub_filter"
 )
 """Directives that give no variable a value; others may, those that they name."""
-_RUNS_CODE = re.compile(r".*(?:js|lua|perl|ruby|wasm).*")
+_RUNS_CODE = re.compile(r"\w*(?:js|lua|perl|ruby|wasm)\w*")
 """Directives of code, which gives whichever variable any value."""
 _GROUP = re.compile(r"\(\?P?[<'](\w+)[>']")
 _TARGET = re.compile(
@@ -310,11 +310,11 @@ def _values(directives: Sequence[Directive]) -> dict[str, list[str]]:
     A variable is empty where nothing that gives it a value has been come by.
     """
     every = list(_everything(directives))
-    if any(_RUNS_CODE.fullmatch(directive.name) for directive in every):
-        return {}
     values: dict[str, list[str]] = {}
     unknown = {name for directive in every for name in _GROUP.findall(directive.text)}
     entries = {id(entry) for table in every if table.name in TABLES for entry in table.inner}
+    if any(_RUNS_CODE.fullmatch(each.name) for each in every if id(each) not in entries):
+        return {}
     for directive in every:
         name, words = directive.name, directive.args
         if name == "set" and len(words) == 2:
