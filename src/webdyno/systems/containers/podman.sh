@@ -14,14 +14,17 @@ $outside ip address add {{ server.client }} peer {{ server.host }} dev "$link"
 $outside ip link set "$link" up
 mount -t tmpfs none /dev/shm    # Podman keeps its locks there, for all containers of the machine
 
-# run NAME WORDS…: takes the place of the shell
+# run NAME WORDS…: takes the place of the shell. A container is root, and could make a program with
+# set-user-ID of the log, were that its output.
 run() {
     name=$1
     shift
     network=$here/network-$name
     [ -e "$network" ] || network=/proc/self/ns/net
+    mkfifo "$here/said-$name"
+    cat <"$here/said-$name" &
     exec nsenter --net="$network" @run@ \
-        --name "$name" --cgroup-parent "$group" --cpuset-cpus "$cpus" "$@"
+        --name "$name" --cgroup-parent "$group" --cpuset-cpus "$cpus" "$@" >"$here/said-$name" 2>&1
 }
 
 # inside NAME COMMAND…
