@@ -121,7 +121,7 @@ def _said(*words: str) -> str:
 
 def _import(address: str, name: str, root: Path, port: int) -> None:
     changes = (f"--change=EXPOSE {port}", '--change=CMD ["/start"]')
-    packed = subprocess.Popen(["tar", "-C", root, "-c", "."], stdout=subprocess.PIPE)
     words = ["docker", "--host", address, "import", *changes, "-", name]
-    subprocess.run(words, check=True, stdin=packed.stdout, capture_output=True)
-    assert packed.wait() == 0
+    with subprocess.Popen(["tar", "-C", root, "-c", "."], stdout=subprocess.PIPE) as packed:
+        subprocess.run(words, check=True, stdin=packed.stdout, capture_output=True)
+    assert packed.returncode == 0
