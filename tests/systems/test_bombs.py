@@ -26,6 +26,8 @@ from webdyno.systems.layouts import (
     python,
     python_tools,
     settings,
+    typed_settings,
+    wanted,
 )
 from webdyno.systems.layouts.app import FoundApp, matching
 from webdyno.systems.layouts.routes import routes_of_openapi, routes_of_sources, untried_paths
@@ -63,7 +65,7 @@ def test_variables_of_variables(tmp_path: Path) -> None:
 )
 def test_sources_of_one_thing(text: str) -> None:
     source = text * (MANY // len(text)) + "y"
-    read = (dockerfile, jvm, logins, settings)
+    read = (dockerfile, jvm, logins, settings, typed_settings, wanted)
     for module in (php_and_ruby, python, layouts, python_tools, *read):
         for pattern in vars(module).values():
             if isinstance(pattern, re.Pattern):
@@ -123,7 +125,7 @@ def test_packages_of_no_database(text: str) -> None:
 @pytest.mark.parametrize("begins", ["#[derive(Deserialize)]", "#[arg(env)]"])
 def test_attributes_without_an_end(begins: str) -> None:
     for text in ("#[a]" * 60, "#[a] " * 60, "#[a]\n" * 60):
-        assert not list(settings._of_rust(f"envy::from_env {begins}{text}!"))
+        assert not list(typed_settings._of_rust(f"envy::from_env {begins}{text}!"))
 
 
 def test_a_call_of_blanks() -> None:

@@ -199,6 +199,17 @@ CASES = {
         "cargo build --release --locked --bin shopd",
         says=("it binds 0.0.0.0:3000 in crates/api/src/main.rs:1", "built with --release"),
     ),
+    "a program beside one that Cargo.toml names": Case(
+        {
+            "Cargo.toml": '[package]\nname = "shop"\n[[bin]]\nname = "openapi"\n'
+            'path = "src/openapi.rs"\n',
+            "Cargo.lock": "",
+            "src/main.rs": 'env::var("PORT")\naxum::serve(l, app)\n',
+            "src/openapi.rs": "fn main() {}\n",
+        },
+        "./target/release/shop",
+        "cargo build --release --locked --bin shop",
+    ),
     "Rocket, with a program in src/bin": Case(
         {
             "Cargo.toml": '[package]\nname = "x"\n',

@@ -48,6 +48,9 @@ SAID = {
         "--env DATABASE_AUTH_TOKEN=VALUE"
     ),
     "panic: JWT_SECRET is not set": "--env JWT_SECRET=VALUE",
+    "error: the following required arguments were not provided:\n  --cors-origin <CORS_ORIGIN>": (
+        "--env CORS_ORIGIN=VALUE"
+    ),
     "dial tcp 127.0.0.1:5432: connect: connection refused": "a database perhaps",
     "/bin/sh: 1: tsc: not found": "tsc isn't installed here",
     "/bin/sh: 1: ./server: not found": "./server isn't there: --build says how it is made",

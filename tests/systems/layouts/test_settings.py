@@ -243,3 +243,51 @@ def test_an_example_is_copied_where_the_file_is_read_and_not_in_git(tmp_path: Pa
     assert found.environment == app.environment
     (tmp_path / ".env").write_text("APP_NAME=mine\n")  # not ignored: revisions have it
     assert with_env_file(app, tmp_path, repository) == app
+
+
+WANTED: dict[str, tuple[Files, str]] = {
+    "expected by Rust": (
+        {
+            "Cargo.toml": '[package]\nname = "a"\n',
+            "Cargo.lock": "",
+            "src/main.rs": 'TcpListener::bind(env::var("PORT").unwrap())\n'
+            'env::var("ALLOWED_ORIGIN").expect("set it")\nenv::var("X").ok()\n',
+        },
+        "ALLOWED_ORIGIN",
+    ),
+    "arguments of clap": (
+        {
+            "Cargo.toml": '[package]\nname = "a"\n',
+            "Cargo.lock": "",
+            "src/main.rs": "TcpListener::bind(c.port)\nstruct C {\n#[clap(long, env)]\nport: u16,\n"
+            "#[clap(long, env)]\ncors_origin: String,\n#[clap(long, env)]\nx: Option<String>,\n"
+            '#[clap(long, env, default_value = "1")]\ny: u8,\n}\n',
+        },
+        "CORS_ORIGIN",
+    ),
+    "fields without a value": (
+        {
+            "requirements.txt": "fastapi\n",
+            "main.py": "app = FastAPI()\nclass Settings(BaseSettings):\n    FRONT_END: AnyHttpUrl\n"
+            "    CORS: list[AnyHttpUrl]\n    LEVEL: int = 1\n    KNOWN: str\n"
+            "    FREE: str | None\n",
+            ".env.example": "KNOWN=1\n",
+        },
+        "CORS, FRONT_END",
+    ),
+    "placeholders of Spring": (
+        {
+            "pom.xml": "<artifactId>a</artifactId><version>1</version>spring-boot-maven-plugin",
+            "src/main/resources/application.properties": "a=${API_URL}\nb=${OTHER:1}\n",
+        },
+        "API_URL",
+    ),
+}
+
+
+@pytest.mark.parametrize("name", WANTED)
+def test_variables_without_which_it_ends_are_named(tmp_path: Path, name: str) -> None:
+    files, wanted = WANTED[name]
+    found = find_app(laid_out(tmp_path, files))
+    assert found
+    assert f"its settings want {wanted}: --env NAME=VALUE" in "\n".join(found.doubts)

@@ -45,6 +45,7 @@ from webdyno.systems.layouts.variables import (
     with_port,
     with_values_for_secrets,
 )
+from webdyno.systems.layouts.wanted import with_wanted_variables
 
 PROCFILE_LINE = re.compile(r"^([\w-]+):[ \t]*(\S(?:.*[^ \t\r\n])?)[ \t\r]*$", re.MULTILINE)
 THRUSTER = re.compile(r"\bthrust(?:er)?\b")
@@ -210,6 +211,7 @@ BY_WORDS = {
         "{what} isn't there: build has to install it, or to make it"
     ),
     r"KeyError: ['\"](?P<what>[A-Z][A-Z0-9_]+)['\"]": WANTED,
+    r"--[\w-]+ <(?P<what>[A-Z][A-Z0-9_]*)>": WANTED,
     rf"(?:Set the|{LACKED})\W[^\n]{{0,40}}?\b(?P<what>{VARIABLE})\b": WANTED,
     rf"\b(?P<what>{VARIABLE})\b[^\n]{{0,30}}?(?:{LACKED})": WANTED,
     rf"[\"']?\b(?P<what>{VARIABLE})\b[\"']?: \[\s*[\"'](?:Required|Must be|Invalid)": WANTED,
@@ -303,7 +305,7 @@ def _with_variables(app: FoundApp, folder: Path) -> FoundApp:
     started = with_start_scripts(with_port(with_own_files(app, folder), folder), folder)
     started = with_its_python(started, folder)
     whole = with_values_for_secrets(with_services(started, folder), folder)
-    whole = with_no_rate_limit(whole, folder)
+    whole = with_wanted_variables(with_no_rate_limit(whole, folder), folder)
     return replace(whole, choices=choices)
 
 

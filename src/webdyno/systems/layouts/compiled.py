@@ -124,7 +124,7 @@ def _is_go_main(path: Path) -> bool:
     return "\npackage main" in f"\n{text}" and not is_left_out
 
 
-CARGO = "Cargo.toml"
+CARGO, RUST_MAIN = "Cargo.toml", "src/main.rs"
 RUST_LISTENS = re.compile(
     r"TcpListener::bind|HttpServer::new|axum::serve|rocket::build|warp::serve|Server::bind"
     r"|#\[launch\]|#\[rocket::main\]|poem::Server|salvo::|tide::|\.listen\("
@@ -140,12 +140,14 @@ def find_rust(folder: Path) -> FoundApp | None:
     if top is None:
         return None
     packages = [folder, *matching(folder, table(top, "workspace").get("members"))]
-    texts = {
-        name: "\n".join(_rust_texts(main))
-        for package in packages
-        for name, main in _cargo_programs(package)
-    }
-    chosen = [name for name, text in texts.items() if RUST_LISTENS.search(text)] or list(texts)
+    mains = {name: main for package in packages for name, main in _cargo_programs(package)}
+    texts = {name: "\n".join(_rust_texts(main)) for name, main in mains.items()}
+    by_themselves = {name: read_text(main) or "" for name, main in mains.items()}
+    listening = (
+        [name for name, text in each.items() if RUST_LISTENS.search(text)]
+        for each in (by_themselves, texts)
+    )
+    chosen = next(filter(None, listening), list(texts))
     has_lock = (folder / "Cargo.lock").is_file()
     locked = " --locked" if has_lock else ""
     doubts = () if has_lock else ("there is no Cargo.lock: each build may take other versions",)
@@ -166,14 +168,17 @@ def find_rust(folder: Path) -> FoundApp | None:
 def _cargo_programs(folder: Path) -> Iterator[tuple[str, Path]]:
     manifest = read_toml(folder / CARGO) or {}
     named = list(filter(is_table, as_list(manifest.get("bin"))))
+    of_named = set[Path]()
     for binary in named:
         if isinstance(binary.get("name"), str):
             usual = f"src/bin/{binary['name']}.rs"
-            main = usual if (folder / usual).is_file() else "src/main.rs"
-            yield binary["name"], folder / str(binary.get("path", main))
-    name = table(manifest, "package").get("name")
-    if not named and isinstance(name, str) and (folder / "src/main.rs").is_file():
-        yield name, folder / "src/main.rs"
+            main = usual if (folder / usual).is_file() else RUST_MAIN
+            place = folder / str(binary.get("path", main))
+            of_named.add(place)
+            yield binary["name"], place
+    name, usual_main = table(manifest, "package").get("name"), folder / RUST_MAIN
+    if isinstance(name, str) and usual_main.is_file() and usual_main not in of_named:
+        yield name, usual_main
     known = {binary.get("name") for binary in named}
     for path in sorted((*folder.glob("src/bin/*.rs"), *folder.glob("src/bin/*/main.rs"))):
         own = path.stem if path.stem != "main" else path.parent.name
