@@ -19,11 +19,13 @@ from webdyno.systems.containers.compose_file import read_compose, variables_of
 from webdyno.systems.layouts import (
     cmake,
     databases,
+    django,
     dockerfile,
     jvm,
     logins,
     php_and_ruby,
     python,
+    python_fills,
     python_tools,
     settings,
     typed_settings,
@@ -65,7 +67,7 @@ def test_variables_of_variables(tmp_path: Path) -> None:
 )
 def test_sources_of_one_thing(text: str) -> None:
     source = text * (MANY // len(text)) + "y"
-    read = (dockerfile, jvm, logins, settings, typed_settings, wanted)
+    read = (django, dockerfile, jvm, logins, python_fills, settings, typed_settings, wanted)
     for module in (php_and_ruby, python, layouts, python_tools, *read):
         for pattern in vars(module).values():
             if isinstance(pattern, re.Pattern):

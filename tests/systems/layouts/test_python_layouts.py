@@ -275,7 +275,9 @@ CASES = {
             "migrations/env.py": "",
         },
         f".venv/bin/gunicorn app:shop {GUNICORN}",
-        f"{VENV} -r requirements.txt",
+        f"{VENV} -r requirements.txt && .venv/bin/flask --app app:shop db upgrade >/dev/null"
+        " && .venv/bin/flask --app app:shop seed-db >/dev/null",
+        says=("its database is a file: build fills it",),
         others={"prepare": ".venv/bin/flask --app app:shop db upgrade >/dev/null", "setup": None},
     ),
     "Django with a database server, unless it is told otherwise": Case(

@@ -5,7 +5,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from pathlib import Path
 
-from webdyno.core.tables import read_text
+from webdyno.core.tables import read_text, read_toml, table
 from webdyno.systems.layouts.app import SOURCES, FoundApp, sources
 from webdyno.systems.layouts.fills import filled_by_files
 from webdyno.systems.layouts.node_package import members_of, package_in
@@ -14,7 +14,7 @@ from webdyno.systems.layouts.variables import variables_read
 
 MANIFESTS = (
     *("requirements.txt", "requirements/base.txt", "requirements/production.txt", "pyproject.toml"),
-    *("Pipfile", "package.json", "prisma/schema.prisma", "go.mod", "Cargo.toml", "Gemfile"),
+    *("package.json", "prisma/schema.prisma", "go.mod", "Cargo.toml", "Gemfile"),
     *("mix.exs", "deno.json", "CMakeLists.txt"),
 )
 OF_JVM = ("pom.xml", "build.gradle", "build.gradle.kts")
@@ -268,11 +268,12 @@ def _not_found(service: str, folder: Path, text: str) -> Iterator[str]:
 def _packages(folder: Path) -> str:
     """Return the lists of what is needed, without what others need in their turn."""
     names = list(MANIFESTS)
+    of_pipenv = "\n".join(table(read_toml(folder / "Pipfile") or {}, "packages"))
     package = package_in(folder)
     for member in members_of(folder, package) if package else ():
         inside = member.folder.relative_to(folder)
         names += [f"{inside}/package.json", f"{inside}/schema.prisma", f"{inside}/{PRISMA}"]
-    return "".join(INDIRECT.sub("", read_text(folder / name) or "") for name in names)
+    return of_pipenv + "".join(INDIRECT.sub("", read_text(folder / name) or "") for name in names)
 
 
 def _not_provided(packages: str, names: set[str]) -> Iterator[str]:
@@ -314,7 +315,9 @@ def _needed(packages: str, text: str, names: set[str], schemes: Mapping[str, str
     named = set(map(_service_of, schemes.values()))
     needed = [
         name for name, driver in DRIVERS.items() if name in connected or driver.search(packages)
-    ] or sorted(named)
+    ]
+    if not needed and not SQLITE.search(text):
+        needed = sorted(named)
     if OF_HEROKU_JAVA in names:
         needed.append("postgresql")
     if "redis" not in needed and any(map(URLS["redis"].fullmatch, names)):

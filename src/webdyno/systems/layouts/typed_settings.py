@@ -39,7 +39,7 @@ def _of_python(text: str, rest: re.Pattern[str] = ANYTHING) -> Iterator[str]:
 
 
 WANTED_TYPE = re.compile(
-    r"\s*(?:str|int|float|Secret(?:Str|Bytes)|\w+Url|\w+Dsn|EmailStr|[Ll]ist\[[\w.]+\])\s*(?:#|$)"
+    r"\A\s*(?:str|int|float|Secret(?:Str|Bytes)|\w+Url|\w+Dsn|EmailStr|[Ll]ist\[[\w.]+\])\s*(?:#|$)"
 )
 """Of a field without a value."""
 

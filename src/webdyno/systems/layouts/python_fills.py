@@ -1,0 +1,79 @@
+"""What makes and fills the tables of a Python application."""
+
+import re
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+
+from webdyno.core.tables import read_text
+from webdyno.systems.layouts.app import sources
+
+COMMAND = re.compile(
+    r"""@(?P<of>\w+\.cli|click)\.command\(\s*(?:["'](?P<given>[\w-]+)["'])?[^\n]*\n"""
+    r"""(?:\s*@[^\n]*\n){0,20}\s*def (?P<function>\w+)"""
+)
+"""A command of Flask's that may fill the database; without a name its function gives one."""
+OF_FLASK = re.compile(r"\bwith_appcontext\b")
+"""In a source whose commands of Click's are Flask's."""
+QUIETLY = ">/dev/null"
+TABLES = ("create_db", "createdb", "init_db", "initdb", "create_tables", "create_all", "db_create")
+ROWS = (
+    *("seed", "seed_db", "seed_data", "populate", "populate_db", "load_demo", "demo_data"),
+    *("load_initial_data", "initial_data", "create_demo_data"),
+)
+"""Names of commands and programs that make tables, and of those that fill them."""
+
+
+def by_alembic(folder: Path, root: str) -> str | None:
+    """Return what migrates; where its file lies deeper it is called from there.
+
+    `root`: the folder in which the application's modules are looked up.
+    """
+    if (folder / "alembic.ini").is_file():
+        where = "" if root == "." else f"PYTHONPATH={root} "
+        return f"{where}.venv/bin/alembic upgrade head {QUIETLY}"
+    below = (*sorted(folder.glob("*/alembic.ini")), *sorted(folder.glob("*/*/alembic.ini")))
+    inside = next((path.parent.relative_to(folder) for path in below), None)
+    if inside is None or not re.fullmatch(r"[\w./-]+", str(inside)):
+        return None
+    up = "../" * len(inside.parts)
+    return f"(cd {inside} && {up}.venv/bin/alembic upgrade head {QUIETLY})"
+
+
+def seed(folder: Path, target: str, package: str) -> str | None:
+    """Return what makes and fills tables: commands of Flask's, or a program of a usual name."""
+    commands = set(_commands(folder))
+    found = (
+        next((name for name in _spellings(names) if name in commands), None)
+        for names in (TABLES, ROWS)
+    )
+    calls = [f".venv/bin/flask --app {target} {name} {QUIETLY}" for name in found if name]
+    if calls:
+        return " && ".join(calls)
+    program = next(_seeding_programs(folder, package), None)
+    return f".venv/bin/python {program} {QUIETLY}" if program else None
+
+
+def _commands(folder: Path) -> Iterator[str]:
+    for path in sources(folder, {".py"}):
+        text = read_text(path) or ""
+        for command in COMMAND.finditer(text):
+            if command["of"] != "click" or OF_FLASK.search(text):
+                yield command["given"] or command["function"].replace("_", "-")
+
+
+def _spellings(names: Iterable[str]) -> Iterator[str]:
+    for name in names:
+        yield name
+        yield name.replace("_", "-")
+
+
+def _seeding_programs(folder: Path, package: str) -> Iterator[str]:
+    """Return what Python is called with; what a package imports isn't taken for a program."""
+    inside = folder.joinpath(*package.split("."))
+    for name in (*ROWS, *TABLES):
+        if (folder / f"{name}.py").is_file():
+            yield f"{name}.py"
+        if (folder / f"scripts/{name}.py").is_file():
+            yield f"-m scripts.{name}"
+        if package and "__main__" in (read_text(inside / f"{name}.py") or ""):
+            yield f"-m {package}.{name}"
