@@ -21,8 +21,10 @@ from webdyno.systems.layouts import (
     databases,
     django,
     dockerfile,
+    fills,
     jvm,
     logins,
+    node_environment,
     php_and_ruby,
     python,
     python_fills,
@@ -63,11 +65,23 @@ def test_variables_of_variables(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    "text", ["\n", " ", "a.", "a/", "a-", "CMD x ", "path(", "fastapi[", "@app.cli.command(\n"]
+    "text",
+    ["\n", " ", "a.", "a/", "a-", "CMD x ", "path(", "fastapi[", "@app.cli.command(\n", "/*", "//"],
 )
 def test_sources_of_one_thing(text: str) -> None:
     source = text * (MANY // len(text)) + "y"
-    read = (django, dockerfile, jvm, logins, python_fills, settings, typed_settings, wanted)
+    read = (
+        django,
+        dockerfile,
+        fills,
+        jvm,
+        node_environment,
+        logins,
+        python_fills,
+        settings,
+        typed_settings,
+        wanted,
+    )
     for module in (php_and_ruby, python, layouts, python_tools, *read):
         for pattern in vars(module).values():
             if isinstance(pattern, re.Pattern):

@@ -27,6 +27,7 @@ from webdyno.systems.layouts.dockerfile import (
 )
 from webdyno.systems.layouts.jvm import find_jvm
 from webdyno.systems.layouts.node import find_deno, find_node, for_production
+from webdyno.systems.layouts.node_environment import with_its_node
 from webdyno.systems.layouts.node_package import called_by, manager_of, package_in
 from webdyno.systems.layouts.php_and_ruby import (
     RAILS_ENVIRONMENT,
@@ -303,7 +304,7 @@ def _with_variables(app: FoundApp, folder: Path) -> FoundApp:
     """Add what holds for every layout: its port, the databases behind it, and its secrets."""
     choices = {name: _with_variables(choice, folder) for name, choice in app.choices.items()}
     started = with_start_scripts(with_port(with_own_files(app, folder), folder), folder)
-    started = with_its_python(started, folder)
+    started = with_its_node(with_its_python(started, folder), folder)
     whole = with_values_for_secrets(with_services(started, folder), folder)
     whole = with_wanted_variables(with_no_rate_limit(whole, folder), folder)
     return replace(whole, choices=choices)

@@ -327,7 +327,7 @@ def _needed(packages: str, text: str, names: set[str], schemes: Mapping[str, str
 
 def _urls_of(service: str, names: set[str], schemes: Mapping[str, str]) -> Iterator[str]:
     for name in names:
-        if "TEST" in name:
+        if "TEST" in name or "ALLOW" in name:
             continue
         if name in schemes:
             if _service_of(schemes[name]) == service:

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from webdyno.core.tables import read_text, table
-from webdyno.systems.layouts.app import first_of
+from webdyno.systems.layouts.app import first_of, sources
 
 CLIENTS = {
     "postgresql": "psql -qX -v ON_ERROR_STOP=1",
@@ -37,6 +37,12 @@ MAKES_TABLES = re.compile(r"\bcreate\s+table\b", re.IGNORECASE)
 OWN_DATABASE = re.compile(
     r"^[ \t]*(?:(?:CREATE|DROP) DATABASE|USE)\b", re.IGNORECASE | re.MULTILINE
 )
+OWNERS = re.compile(
+    r"^[ \t]*(?:ALTER [^\n;]{1,300} OWNER TO|GRANT|REVOKE) [^\n;]{1,300};[ \t\r]*$",
+    re.IGNORECASE | re.MULTILINE,
+)
+WITHOUT_OWNERS = "sed -E '/^[ \\t]*(ALTER .* OWNER TO|GRANT|REVOKE) .*;[ \\t\\r]*$/Id'"
+"""Of a dump that names roles, which aren't there."""
 WITHOUT_DATABASE = "sed -E '/^[ \\t]*((CREATE|DROP) DATABASE|USE)\\b/Id'"
 """Of a dump that makes a database of its own name."""
 NUMBERED = re.compile(r"[Vv]?\d+[\w.-]*\.sql")
@@ -51,8 +57,10 @@ def filled_by_files(folder: Path, service: str, sources_text: str) -> str | None
     rows = first_of(folder, *(f"{where}{name}" for name in ROWS for where in FOLDERS))
     tables = _migrations(folder) if not MIGRATES_ITSELF.search(sources_text) else None
     if tables is None and (name := _one_file(folder)):
-        has_own = OWN_DATABASE.search(read_text(folder / name) or "")
-        tables = f"{WITHOUT_DATABASE} {name}" if has_own else name
+        text = read_text(folder / name) or ""
+        without = [WITHOUT_DATABASE] * bool(OWN_DATABASE.search(text))
+        without += [WITHOUT_OWNERS] * bool(OWNERS.search(text))
+        tables = " | ".join([f"{without[0]} {name}", *without[1:]]) if without else name
     if tables is None:
         return None
     reads, quietly = ("-f ", " >/dev/null") if service == "postgresql" else ("<", "")
@@ -114,11 +122,28 @@ def prisma_generates(folder: Path, scripts: Mapping[str, str], needs: Collection
     return ["npx prisma generate"] if has_schema and not is_made else []
 
 
+OWN_MIGRATOR = re.compile(
+    r"drizzle-orm/[\w-]+/migrator|\.migrate\.latest\(|\bmigrationsRun\s*:\s*true|\.runMigrations\("
+)
+"""In a source: the program migrates when it starts, unless the source is for that alone."""
+OF_TOOLS = re.compile(r"migrat|seed|script", re.IGNORECASE)
+
+
+def _migrates_itself(folder: Path) -> bool:
+    return any(
+        OWN_MIGRATOR.search(read_text(path) or "")
+        for path in sources(folder)
+        if not OF_TOOLS.search(path.relative_to(folder).as_posix())
+    )
+
+
 def filled_by_node(
     folder: Path, data: Mapping[str, Any], scripts: Mapping[str, str], needs: Collection[str]
 ) -> list[str]:
     """Return names of scripts, or commands, that make tables and fill them."""
     by_tool = next(_by_tools(folder, data, needs), ("", ""))
+    if _migrates_itself(folder):
+        return []
     commands = (
         next((name for name in names if name in scripts), command)
         for names, command in zip((MIGRATING_SCRIPTS, SEEDING_SCRIPTS), by_tool, strict=True)

@@ -18,6 +18,7 @@ from webdyno.systems.layouts.node_package import (
     members_of,
     package_in,
 )
+from webdyno.systems.layouts.settings import ENV_FILE, example_file
 from webdyno.systems.layouts.variables import given_port
 
 BROWSERS = {
@@ -261,15 +262,31 @@ def _of_members(
                 command = own.command or ""
                 by_env = "env " if "=" in command.split()[0] else ""
                 start = f"cd {member.folder.relative_to(folder)} && exec {by_env}{command}"
-            chosen = _with_start(app, own, start)
+            chosen = _with_data_of(_with_start(app, own, start), folder, member, manager)
             if "build" in member.scripts and manager.build not in (app.build or ""):
-                build = f"{app.build} && {manager.run_of(member.name, 'build')}"
+                build = f"{chosen.build} && {manager.run_of(member.name, 'build')}"
                 chosen = replace(chosen, build=build)
             starts[member.name] = _with_pages_of_next(chosen, [member])
     if len(starts) == 1:
         return next(iter(starts.values()))
     several = f"{PACKAGE} has several packages that start" if starts else ""
     return replace(app, several=several, choices=starts)
+
+
+def _with_data_of(app: FoundApp, folder: Path, member: Package, manager: Manager) -> FoundApp:
+    """Add what fills a member's database, and the file of variables that it reads."""
+    inside = member.folder.relative_to(folder)
+    build = app.build
+    if example := example_file(member.folder):
+        build = f"cp -n {inside}/{example} {inside}/{ENV_FILE} && {build}"
+    generates = prisma_generates(member.folder, member.scripts, member.needs)
+    build = " && ".join([build or "", *(f"(cd {inside} && {each})" for each in generates)])
+    fills = filled_by_node(member.folder, member.data, member.scripts, member.needs)
+    setup = " && ".join(
+        manager.run_of(member.name, each) if each in member.scripts else f"(cd {inside} && {each})"
+        for each in fills
+    )
+    return replace(app, build=build or None, setup=app.setup or setup or None)
 
 
 def _with_pages_of_next(app: FoundApp, packages: Sequence[Package]) -> FoundApp:

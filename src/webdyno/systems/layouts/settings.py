@@ -103,7 +103,25 @@ def with_env_file(app: FoundApp, folder: Path, repository: Repository) -> FoundA
     if not is_there:
         note = f"it reads {file}, which isn't in Git: revisions get {example} in its place"
     build = f"{copies} && {app.build}" if app.build else copies
-    return replace(app, build=build, notes=(*app.notes, note))
+    app = replace(app, build=build, notes=(*app.notes, note))
+    return _with_values_of(app, example, inside) if _starts_without_file(app, inside) else app
+
+
+OF_BUNDLE = re.compile(
+    r"\bnode (?:\./)?build\b|\.output/server|dist/server/entry|\bre(?:mix|act-router)-serve\b"
+)
+"""What the build of SvelteKit, Nuxt, Astro and Remix makes: only the build reads the file."""
+LOADED_IN_DEVELOPMENT = re.compile(
+    r"^group[ (][^\n]{0,200}:development[^\n]{0,200}\n"
+    r"(?:(?!^end)[^\n]*\n){0,60}?[ \t]+gem [\"']dotenv",
+    re.MULTILINE,
+)
+
+
+def _starts_without_file(app: FoundApp, folder: Path) -> bool:
+    """Whether the program that starts doesn't read the file, though something else does."""
+    gems = read_text(folder / "Gemfile") or ""
+    return bool(OF_BUNDLE.search(app.start or "") or LOADED_IN_DEVELOPMENT.search(gems))
 
 
 def _with_values_of(app: FoundApp, example: str, folder: Path) -> FoundApp:
@@ -111,11 +129,11 @@ def _with_values_of(app: FoundApp, example: str, folder: Path) -> FoundApp:
 
     Further listeners get any free port: both variants are up at the same time.
     """
-    read = _read_by_sources(folder)
+    read = None if _starts_without_file(app, folder) else _read_by_sources(folder)
     values = {
         match["name"]: ANY_PORT if LISTENS_AS_WELL.fullmatch(match["name"]) else match["value"]
         for match in PLAIN_VALUE.finditer(example_of(folder))
-        if match["name"] in read and not IS_GIVEN.fullmatch(match["name"])
+        if (read is None or match["name"] in read) and not IS_GIVEN.fullmatch(match["name"])
     }
     known = f"{app.start} {app.setup}"
     given = {name: text.strip("\"'") for name, text in values.items() if f"{name}=" not in known}

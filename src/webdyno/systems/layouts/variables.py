@@ -22,6 +22,8 @@ VARIABLE = re.compile(
 )
 """A variable of the environment that a source reads, in any of the languages."""
 OF_PORT = re.compile(r"(?:[A-Z0-9]+_{1,2})*PORT")
+OF_HTTP_PORT = re.compile(r"(?:HTTP|SERVER|APP|API|WEB|LISTEN|SERVICE)_{1,2}(?:SERVER_)?PORT")
+"""Of several ports, the one that clients ask."""
 OF_ADDRESS = re.compile(
     r"(?:[A-Z0-9]+_{1,2})*(?:LISTEN|BIND|ADDR|ADDRESS|LISTEN_ADDR|BIND_ADDRESS)"
 )
@@ -107,7 +109,7 @@ def variables_read(folder: Path) -> set[str]:
 
 def _port_variable(folder: Path) -> str | None:
     own = sorted(name for name in variables_read(folder) if not OF_OTHERS.search(name))
-    for kind in (OF_PORT, OF_ADDRESS):
+    for kind in (OF_PORT, OF_HTTP_PORT, OF_ADDRESS):
         if len(fitting := [name for name in own if kind.fullmatch(name)]) == 1:
             return fitting[0]
     return None

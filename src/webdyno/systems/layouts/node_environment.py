@@ -1,0 +1,71 @@
+"""What an application of Node runs in: the values of NODE_ENV that it knows, and a version."""
+
+import re
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+
+from webdyno.core.errors import OperationError
+from webdyno.core.tables import read_text, table
+from webdyno.host.children import run_program
+from webdyno.systems.layouts.app import FoundApp
+from webdyno.systems.layouts.node_package import PACKAGE, package_in
+
+BY_NODE_ENV = (
+    *(f"knexfile.{ending}" for ending in ("js", "ts", "cjs", "mjs")),
+    *(
+        f"{where}config/{name}.{ending}"
+        for where in ("", "src/", "server/", "db/")
+        for name in ("config", "database")
+        for ending in ("json", "js", "cjs")
+    ),
+)
+"""Files in which Knex and Sequelize have a database for each value of NODE_ENV."""
+COMMENT = re.compile(r"/\*(?:[^*]|\*(?!/))*+(?:\*/)?|(?<![:\w])//[^\n]*")
+SECTION = re.compile(r"""^[ \t]*["']?(?P<name>development|production)["']?\s*:""", re.MULTILINE)
+WANTS_TLS = re.compile(r"""["']?\bssl["']?\s*:\s*(?:true|\{)""")
+IN_PRODUCTION, IN_DEVELOPMENT = "NODE_ENV=production ", "NODE_ENV=development "
+NO_PRODUCTION = "{file} has nothing for production: it runs as in development"
+NO_TLS = (
+    "{file} wants TLS of its database in production, which speaks none here: it runs as in "
+    "development"
+)
+ENGINE = re.compile(r"\s*(?:>=|\^|~|=)?\s*v?(\d+)")
+TOO_OLD = "package.json wants Node {wanted}, and node is {here} here: install that one first"
+
+
+def with_its_node(app: FoundApp, folder: Path) -> FoundApp:
+    """Return an application that runs as its configuration knows; say where Node is too old."""
+    if (package := package_in(folder)) is None or not app.start:
+        return app
+    why = next(_lacks_production(folder), None)
+    if why and IN_PRODUCTION in app.start:
+        start = app.start.replace(IN_PRODUCTION, IN_DEVELOPMENT)
+        app = replace(app, start=start, notes=(*app.notes, why))
+    wanted = ENGINE.match(str(table(package.data, "engines").get("node", "")))
+    if wanted and (here := _node_here()) and here < int(wanted[1]) and app.by == PACKAGE:
+        doubt = TOO_OLD.format(wanted=wanted[1], here=here)
+        app = replace(app, doubts=(*app.doubts, doubt))
+    return app
+
+
+def _lacks_production(folder: Path) -> Iterator[str]:
+    for file in BY_NODE_ENV:
+        text = COMMENT.sub("", read_text(folder / file) or "")
+        sections = {match["name"]: match.end() for match in SECTION.finditer(text)}
+        if "development" in sections and "production" not in sections:
+            yield NO_PRODUCTION.format(file=file)
+        elif len(sections) == 2:
+            begin, development = sections["production"], sections["development"]
+            own = text[begin : development if development > begin else None]
+            if WANTS_TLS.search(own) and not WANTS_TLS.search(text.replace(own, "")):
+                yield NO_TLS.format(file=file)
+
+
+def _node_here() -> int | None:
+    try:
+        said = run_program(["node", "--version"], within_s=10).stdout
+    except OperationError:  # there is none
+        return None
+    version = re.match(r"v(\d+)", said)
+    return int(version[1]) if version else None

@@ -1,0 +1,113 @@
+"""What applications of Node run in, and what makes and fills their databases."""
+
+from pathlib import Path
+
+import pytest
+
+from e2e.own import make_repository
+from systems.layouts.laid_out import Case, check, laid_out
+from systems.layouts.test_node_layouts import LISTENS, NPM, PRODUCTION, package
+from webdyno.systems.layouts import find_app
+from webdyno.systems.layouts.settings import with_env_file
+from webdyno.systems.repository import repository_of
+
+KNEX = "module.exports = {\n  development: {client: 'sqlite3'},\n"
+DEVELOPMENT = "NODE_ENV=development"
+CASES = {
+    "several ports, of which one is HTTP's": Case(
+        {
+            "package.json": package("node s.js", "express"),
+            "s.js": "listen(process.env.HTTP_PORT)\nws(process.env.MCP_WS_PORT)\n",
+        },
+        f"HTTP_PORT=$PORT {PRODUCTION} node s.js",
+        NPM,
+    ),
+    "a knexfile without production": Case(
+        {
+            "package.json": package("node s.js", "knex"),
+            "s.js": LISTENS,
+            "knexfile.js": KNEX + "  /* production: {client: 'pg'} */\n}\n",
+        },
+        f"{DEVELOPMENT} node s.js",
+        f"{NPM} && npx knex migrate:latest",
+        says=("knexfile.js has nothing for production", "its database is a file"),
+    ),
+    "a database that wants TLS in production": Case(
+        {
+            "package.json": package("node s.js", "pg", "sequelize"),
+            "s.js": f"{LISTENS}connect(process.env.DATABASE_URL)\n",
+            "config/database.json": '{\n"development": {"use_env_variable": "DATABASE_URL"},\n'
+            '"production": {\n"dialectOptions": {"ssl": {"require": true}}\n}\n}\n',
+        },
+        f"{DEVELOPMENT} node s.js",
+        NPM,
+        says=("config/database.json wants TLS of its database in production",),
+    ),
+    "a program that migrates when it starts": Case(
+        {
+            "package.json": package("node s.js", "drizzle-orm", "drizzle-kit", "pg"),
+            "s.js": LISTENS + "connect(process.env.DATABASE_URL)\n",
+            "db.js": "import { migrate } from 'drizzle-orm/node-postgres/migrator'\n",
+            "drizzle.config.ts": "",
+        },
+        f"{PRODUCTION} node s.js",
+        NPM,
+        others={"setup": None},
+    ),
+    "a dump that names an owner": Case(
+        {
+            "package.json": package("node s.js", "pg"),
+            "s.js": LISTENS + "connect(process.env.DATABASE_URL)\n",
+            "db_schema.sql": "CREATE TABLE a (b int);\nALTER TABLE a OWNER TO auth;\n",
+        },
+        f"{PRODUCTION} node s.js",
+        NPM,
+        others={
+            "setup": "sed -E '/^[ \\t]*(ALTER .* OWNER TO|GRANT|REVOKE) .*;[ \\t\\r]*$/Id' "
+            "db_schema.sql | psql -qX -v ON_ERROR_STOP=1 >/dev/null"
+        },
+    ),
+    "a member of a workspace with migrations and an example of variables": Case(
+        {
+            "package.json": {"workspaces": ["apps/*"]},
+            "apps/api/package.json": package(
+                "node s.js", "pg", name="api", scripts={"migrate": "node m.js"}
+            ),
+            "apps/api/s.js": LISTENS + "connect(process.env.DATABASE_URL)\n",
+            "apps/api/.env.example": "A=1\n",
+        },
+        f"{PRODUCTION} npm run --silent start --workspace api",
+        f"cp -n apps/api/.env.example apps/api/.env && {NPM}",
+        others={"setup": "npm run --silent migrate --workspace api"},
+    ),
+    "a newer Node": Case(
+        {
+            "package.json": package("node s.js", "express", engines={"node": "^99.1"}),
+            "s.js": LISTENS,
+        },
+        f"{PRODUCTION} node s.js",
+        NPM,
+        says=("package.json wants Node 99, and node is",),
+    ),
+}
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_databases_and_variables_of_node(tmp_path: Path, name: str) -> None:
+    check(tmp_path, CASES[name])
+
+
+def test_a_bundle_gets_what_the_example_says(tmp_path: Path) -> None:
+    files = {
+        "package.json": package(
+            "node build", "@sveltejs/adapter-node", "dotenv", scripts={"build": "vite build"}
+        ),
+        ".env.example": "DATABASE_FILE=./db.db\nPORT=3000\n",
+    }
+    make_repository(laid_out(tmp_path, files))
+    repository, app = repository_of(tmp_path), find_app(tmp_path)
+    assert repository
+    assert app
+    found = with_env_file(app, tmp_path, repository)
+    assert found.environment == {"DATABASE_FILE": "./db.db"}
+    assert found.build == f"cp -n .env.example .env && {NPM} && npm run build"
