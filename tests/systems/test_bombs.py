@@ -70,19 +70,10 @@ def test_variables_of_variables(tmp_path: Path) -> None:
 )
 def test_sources_of_one_thing(text: str) -> None:
     source = text * (MANY // len(text)) + "y"
-    read = (
-        django,
-        dockerfile,
-        fills,
-        jvm,
-        node_environment,
-        logins,
-        python_fills,
-        settings,
-        typed_settings,
-        wanted,
-    )
-    for module in (php_and_ruby, python, layouts, python_tools, *read):
+    of_python = (django, python, python_fills, python_tools)
+    of_node = (fills, node_environment)
+    others = (dockerfile, jvm, layouts, logins, php_and_ruby, settings, typed_settings, wanted)
+    for module in (*of_python, *of_node, *others):
         for pattern in vars(module).values():
             if isinstance(pattern, re.Pattern):
                 for _ in pattern.finditer(source):

@@ -48,6 +48,7 @@ SAID = {
         "--env DATABASE_AUTH_TOKEN=VALUE"
     ),
     "panic: JWT_SECRET is not set": "--env JWT_SECRET=VALUE",
+    "ImportError: cannot import name 'Iterator' from 'collections' (x.py)": "for an older Python",
     "error: the following required arguments were not provided:\n  --cors-origin <CORS_ORIGIN>": (
         "--env CORS_ORIGIN=VALUE"
     ),

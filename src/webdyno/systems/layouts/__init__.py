@@ -207,7 +207,13 @@ WANTED = "it wants a variable: --env {what}=VALUE"
 LACKED = "required|missing|not set|not found|undefined|must be set"
 BY_WORDS = {
     rf"\b[Ss]et [`'\"]?(?P<what>{VARIABLE}=\w+)\b": "it wants a variable: --env {what}",
-    r"No module named ['\"](?P<what>[\w.]+)": "{what} is in no file of requirements: add it there",
+    r"No module named ['\"](?!distutils)(?P<what>[\w.]+)": (
+        "{what} is in no file of requirements: add it there"
+    ),
+    r"cannot import name '\w+' from 'collections'|No module named 'distutils'": (
+        "a package of it is for an older Python than python3 is here: have the build make .venv by "
+        "that one, as in --build 'python3.9 -m venv .venv && …'"
+    ),
     r"Cannot find (?:module|package) ['\"](?P<what>[^'\"]+)": (
         "{what} isn't there: build has to install it, or to make it"
     ),

@@ -30,7 +30,7 @@ NO_TLS = (
     "{file} wants TLS of its database in production, which speaks none here: it runs as in "
     "development"
 )
-ENGINE = re.compile(r"\s*(?:>=|\^|~|=)?\s*v?(\d+)")
+ENGINE = re.compile(r"\A[\s>=^~]{0,9}v?(\d+)")
 TOO_OLD = "package.json wants Node {wanted}, and node is {here} here: install that one first"
 
 
