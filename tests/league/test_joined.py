@@ -65,6 +65,16 @@ def test_equal_ones_of_different_runs_share_their_ranks() -> None:
     assert ranks["go-chi"] == ranks["go-nethttp"] == (3, 4)
 
 
+def test_of_those_that_may_be_as_good_the_one_with_the_highest_estimate_comes_first() -> None:
+    close = {name: 50_000.0 * 1.01**place for place, name in enumerate(RATES)}
+    runs = (run_of(part, seed=seed, rates=close) for seed, part in enumerate(PARTS))
+    joined = join(judged(*runs))
+    ranks = joined.ranking.ranks
+    assert any(rank.best != rank.worst for rank in ranks)
+    places = [(rank.best, -joined.figures[rank.variant].estimate) for rank in ranks]
+    assert places == sorted(places)
+
+
 def test_all_ranks_hold_together_as_often_as_is_said() -> None:
     assert join(three_runs()).confidence == pytest.approx(0.95)
     (alone,) = judged(run_of(FIRST, together=1))

@@ -75,7 +75,10 @@ def join(newest_first: Sequence[JudgedRun]) -> Joined:
     typical_gains = {stack: sign * log(figure.estimate) for stack, figure in figures.items()}
     order = Order(stacks, _with_deduced(stacks, dict(_compared(runs, stacks, of_stack))))
     pairs = [*order.both_ways()]
-    ranking = Ranking(ranks=order.ranks(typical_gains), out=out, pairs=pairs, looks=1)
+    ranks = sorted(
+        map(order.rank, stacks), key=lambda rank: (rank.best, -typical_gains[rank.variant])
+    )
+    ranking = Ranking(ranks=ranks, out=out, pairs=pairs, looks=1)
     return Joined(runs, ranking, of_stack, figures)
 
 

@@ -92,9 +92,7 @@ class Pages:
 
     def _heading(self, standing: Standing) -> str:
         number = self.machines.index(standing.machine)
-        return text.upper_first(standing.words) + (
-            f", machine {number + 1}" if len(self.machines) > 1 else ""
-        )
+        return _heading_of(standing) + (f", machine {number + 1}" if len(self.machines) > 1 else "")
 
     def _table(self, standing: Standing) -> View:
         """What the page of a task shows."""
@@ -180,7 +178,7 @@ class Pages:
                     "machine": machine_words(self.results.machines[machine]),
                     "about": f"Measured on {machine_words(self.results.machines[machine])}. "
                     "Press a heading to sort.",
-                    "headings": [text.upper_first(standing.words) for standing in here],
+                    "headings": [_heading_of(standing) for standing in here],
                     "rows": [
                         {
                             "about": stack,
@@ -191,7 +189,12 @@ class Pages:
                     ],
                 }
             )
-        return {"matrices": matrices, "agreements": list(self._agreement_words())}
+        stacks, tests = len(self.about), len(self.results.standings)
+        return {
+            "matrices": matrices,
+            "agreements": list(self._agreement_words()),
+            "extent": f"{text.count(stacks, 'stack')}, {text.count(tests, 'test')}",
+        }
 
     def _agreement_words(self) -> Iterator[str]:
         for each in self.results.agreements:
@@ -328,6 +331,10 @@ def _source(stack: Stack | None) -> Iterator[tuple[str, str]]:
     for file in dict.fromkeys(files):
         if file.is_file():
             yield "/".join(file.parts[-3:]), file.read_text()
+
+
+def _heading_of(standing: Standing) -> str:
+    return text.upper_first(standing.words).replace("Json ", "JSON ")
 
 
 def _file_of(stack: str) -> str:
