@@ -85,6 +85,14 @@ def test_the_page_of_a_stack_says_how_to_repeat_it(pages: dict[str, str]) -> Non
     assert "https://github.com/tokio-rs/axum" in page
 
 
+def test_latencies_at_full_speed_arent_those_at_a_common_rate(tmp_path: Path) -> None:
+    store(tmp_path, run_of(FIRST))
+    rows = re.findall(
+        r'data-heading="p99 at a common rate">(.*?)<', pages_of(tmp_path)["stack-axum.html"]
+    )
+    assert rows == ["–"]
+
+
 def test_data_have_a_line_for_each_result(pages: dict[str, str]) -> None:
     rows = list(csv.DictReader(io.StringIO(pages["league.csv"])))
     assert len(rows) == len(RATES) + len(FIRST) + 1

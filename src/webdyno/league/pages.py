@@ -226,7 +226,7 @@ class Pages:
                     "file": self._file_of_table(standing),
                 }
                 row = self._row(entry, standing, at_rate) | of_entry
-                rows.append(row | {"cells": list(own_cells(entry, at_rate))})
+                rows.append(row | {"cells": list(own_cells(entry, standing, at_rate))})
                 past.append(_course(heading, standing.decide_on, entry))
                 facts |= {f"version of {name}": said for name, said in entry.versions.items()}
                 facts |= entry.facts

@@ -62,10 +62,11 @@ def cells(entry: Entry, standing: Standing, at_rate: Standing | None) -> Iterato
         yield _cpus(there, at_rate)
 
 
-def own_cells(entry: Entry, at_rate: Standing | None) -> Iterator[str]:
+def own_cells(entry: Entry, standing: Standing, at_rate: Standing | None) -> Iterator[str]:
     """Yield a row's further figures in the table of a stack."""
     yield from (figure_words(metric, entry) for metric in (CPU_TIME, MEMORY))
-    yield figure_words(P99, at_rate.entry_of(entry.stack) if at_rate else entry)
+    there = at_rate and at_rate.entry_of(entry.stack)
+    yield figure_words(P99, entry if standing.rate_rps is not None else there)
 
 
 def figure_words(metric: str, entry: Entry | None) -> str:
