@@ -160,6 +160,35 @@ CASES = {
         "mvn --quiet --batch-mode -DskipTests package",
         others={"services": {"db": "postgresql", "cache": "redis"}},
     ),
+    "Spring Boot whose database's address is a variable, with a listener of its own": Case(
+        {
+            "pom.xml": f"<project>{SPRING}<artifactId>shop</artifactId><version>1</version>"
+            "<artifactId>mysql-connector-j</artifactId>",
+            "src/main/resources/application.properties": "spring.datasource.url=${DATABASE_URL}\n"
+            "management.server.port=8081\n",
+        },
+        "SPRING_DATASOURCE_URL=jdbc:mysql://$DB_HOST:$DB_PORT/$DB_NAME "
+        "SPRING_DATASOURCE_USERNAME=$DB_USER SPRING_DATASOURCE_PASSWORD=$DB_PASSWORD "
+        "java -jar target/shop-1.jar --server.address=127.0.0.1 --server.port=$PORT "
+        "--management.server.port=0",
+        f"mvn {MAVEN} package",
+        others={"services": {"db": "mariadb"}, "doubts": ()},
+    ),
+    "Quarkus with migrations that no library runs": Case(
+        {
+            "pom.xml": "<project>io.quarkus<artifactId>shop</artifactId><version>1</version>",
+            "src/main/resources/application.properties": "quarkus.datasource.db-kind=postgresql\n",
+            "db/migrations/20260101_initial.sql": "CREATE TABLE a (b int);\n",
+        },
+        "QUARKUS_DATASOURCE_JDBC_URL=jdbc:postgresql://$DB_HOST:$DB_PORT/$DB_NAME "
+        "QUARKUS_DATASOURCE_USERNAME=$DB_USER QUARKUS_DATASOURCE_PASSWORD=$DB_PASSWORD "
+        "java -Dquarkus.http.host=127.0.0.1 -Dquarkus.http.port=$PORT "
+        "-jar target/quarkus-app/quarkus-run.jar",
+        f"mvn {MAVEN} package",
+        others={
+            "setup": "awk 1 db/migrations/*.sql | psql -qX -v ON_ERROR_STOP=1 >/dev/null",
+        },
+    ),
     "Gradle whose file makes a program of each module that has a main class": Case(
         {
             "gradlew": "",

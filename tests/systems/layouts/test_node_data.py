@@ -80,6 +80,16 @@ CASES = {
         f"cp -n apps/api/.env.example apps/api/.env && {NPM}",
         others={"setup": "npm run --silent migrate --workspace api"},
     ),
+    "a module that isn't there, and one that the build makes": Case(
+        {
+            "package.json": package(
+                "nodemon main", "koa", main="./dist/s.js", scripts={"build": "tsc"}
+            ),
+            "src/s.ts": LISTENS,
+        },
+        f"{PRODUCTION} node dist/s.js",
+        f"{NPM} && npm run build",
+    ),
     "a newer Node": Case(
         {
             "package.json": package("node s.js", "express", engines={"node": "^99.1"}),

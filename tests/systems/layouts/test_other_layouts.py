@@ -319,6 +319,14 @@ def test_of_several_folders_you_choose(tmp_path: Path) -> None:
     assert {name: it.dir for name, it in found.items()} == {"api": "api", "web": "web"}
 
 
+def test_programs_come_before_the_pages_around_them(tmp_path: Path) -> None:
+    found = choices(
+        tmp_path,
+        {"index.html": "", "api/go.mod": "module m\n", "api/main.go": GO, "doc/index.html": ""},
+    )
+    assert {name: it.dir for name, it in found.items()} == {"api": "api", ".": "."}
+
+
 def test_nothing_known_is_nothing_found(tmp_path: Path) -> None:
     assert find_app(tmp_path) is None
     (tmp_path / "compose.yaml").write_text("services: {}\n")

@@ -53,6 +53,19 @@ CASES = {
             "prepare": None,
         },
     ),
+    "Rails with namespaces, and a client that npm builds": Case(
+        {
+            **RAILS,
+            "Gemfile": 'gem "rails"\n',
+            "package.json": {"scripts": {"build": "x", "postinstall": "npm run build"}},
+            "config/routes.rb": "  namespace :api do\n    get '/data', to: 'a#b'\n"
+            "    resources :dogs do\n      get :bark\n      get 'tail'\n    end\n  end\n"
+            "  scope '/v1' do\n    resources :cats\n  end\n  get 'up'\n",
+        },
+        f"bundle exec {PUMA}",
+        f"{BUNDLE} && npm install --no-audit --no-fund --loglevel=error",
+        ("/api/data", "/up", "/api/dogs", "/v1/cats"),
+    ),
     "Rack": Case(
         {"config.ru": "case x\nwhen '/items' then 1\nend\n"},
         PUMA,
@@ -139,6 +152,23 @@ CASES = {
             "services": {"db": "mariadb"},
             "setup": "php bin/console doctrine:schema:create --quiet >/dev/null",
         },
+    ),
+    "Laravel whose pages Vite makes, with its usual database": Case(
+        {
+            "composer.json": {"require": {"laravel/framework": "^12"}},
+            "package.json": {
+                "scripts": {"build": "vite build"},
+                "devDependencies": {"laravel-vite-plugin": "2"},
+            },
+            "public/index.php": "",
+            "config/database.php": "'default' => env('DB_CONNECTION', 'mysql'),\n",
+        },
+        "DB_CONNECTION=mysql DB_DATABASE=$DB_NAME DB_USERNAME=$DB_USER "
+        "PHP_CLI_SERVER_WORKERS=$(nproc) php artisan serve --no-reload --host=127.0.0.1 "
+        "--port=$PORT",
+        "composer install --no-progress --no-dev --no-interaction --optimize-autoloader && "
+        "npm install --no-audit --no-fund --loglevel=error && npm run build",
+        others={"services": {"db": "mariadb"}},
     ),
     "Symfony with Doctrine": Case(
         {

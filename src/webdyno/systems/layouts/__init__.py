@@ -201,6 +201,8 @@ LAYOUTS: Sequence[Layout] = (
 languages that serve before Node, which often only builds their pages."""
 MOST_FOLDERS = 200
 DEEPEST = 2
+PAGES_SERVER = "python3 -m http.server "
+OF_TOP = "."
 PARTS = "there are several applications"
 VARIABLE = "[A-Z][A-Z0-9]*_[A-Z0-9_]+"
 WANTED = "it wants a variable: --env {what}=VALUE"
@@ -283,20 +285,31 @@ def looked_for() -> str:
 def find_app(folder: Path) -> FoundApp | None:
     """Look at a folder, then at those in it; None where nothing is known to serve HTTP."""
     best = _best_in(folder)
-    if best and (best.is_whole or best.choices):
+    pages = best if best and _are_pages(best) else None
+    if best and (best.is_whole or best.choices) and not pages:
         return best
     inside = dict(_whole_below(folder))
     programs = {name: app for name, app in inside.items() if app.start}
+    if pages:
+        programs = {name: app for name, app in programs.items() if not _are_pages(app)}
+        inside = {}
     apps = {
         name: replace(app, dir=(Path(name) / app.dir).as_posix())
         for name, app in (programs or inside).items()
     }
+    if apps and pages:
+        apps[OF_TOP] = pages
     if not apps:
         return best
     if len(apps) > 1:
         return FoundApp("its folders", several=PARTS, choices=apps)
     name, app = next(iter(apps.items()))
     return replace(app, by=f"{name}/{app.by}")
+
+
+def _are_pages(app: FoundApp) -> bool:
+    """Whether these are pages alone, which programs in the folders may be behind."""
+    return PAGES_SERVER in (app.start or "")
 
 
 def _best_in(folder: Path) -> FoundApp | None:

@@ -43,7 +43,7 @@ GO_NAMES = ("server", "api", "web", "app", "http", "serve", "httpd", "site", "ba
 
 GO_COMMANDS = re.compile(r"spf13/cobra|urfave/cli")
 GO_SERVES_BY = re.compile(
-    r"""\b(?:Use|Name):\s*"(?P<word>serve|server|start|run|web|http|api|up)(?:["\s])"""
+    r"""\b(?:Use|Name):\s*"(?P<word>serve(?:-(?:http|web|api))?|server|start|run|web|http|api|up)(?:["\s])"""
 )
 """A word behind a program's name by which it serves."""
 

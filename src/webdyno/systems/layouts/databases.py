@@ -9,6 +9,7 @@ from webdyno.core.tables import read_text, read_toml, table
 from webdyno.systems.layouts.app import SOURCES, FoundApp, sources
 from webdyno.systems.layouts.fills import filled_by_files
 from webdyno.systems.layouts.node_package import members_of, package_in
+from webdyno.systems.layouts.other_services import not_provided
 from webdyno.systems.layouts.settings import example_of
 from webdyno.systems.layouts.variables import variables_read
 
@@ -46,10 +47,11 @@ CONNECTS = {
 OF_ANY = r"DATABASE_URL\b|DB_HOST\b|env\.db\(|dj_database_url\.config\("
 URLS = {
     "postgresql": re.compile(
-        r"(?:(?!TEST)[A-Z0-9]+_)*(?:DATABASE|DB|POSTGRES(?:QL)?|PG)_(?:URL|URI|DSN)|(?:APP_)?DSN"
+        r"(?:(?!TEST)[A-Z0-9]+_)*(?:DATABASE|DB|POSTGRES(?:QL)?|PG)_(?:URL|URI|DSN|CONNECTION)|(?:APP_)?DSN"
     ),
     "mariadb": re.compile(
-        r"(?:(?!TEST)[A-Z0-9]+_)*(?:DATABASE|DB|MYSQL|MARIADB)_(?:URL|URI|DSN)|(?:APP_)?DSN"
+        r"(?:(?!TEST)[A-Z0-9]+_)*(?:DATABASE|DB|MYSQL|MARIADB)_(?:URL|URI|DSN|CONNECTION)"
+        r"|(?:APP_)?DSN"
     ),
     "redis": re.compile(r"(?:(?!TEST)[A-Z0-9]+_)*REDIS_(?:URL|URI|DSN)"),
 }
@@ -83,6 +85,7 @@ MAY_HAVE_DATABASE = re.compile(
 CONFIGURATIONS = ("config/runtime.exs", PRISMA, "config/cable.yml")
 SQLITE = re.compile(r"sqlite", re.IGNORECASE)
 """Of an application that has its database in a file, unless it is said of another one."""
+IN_MEMORY = re.compile(r"[\"']:memory:[\"']")
 IN_TRIPLE_QUOTES = re.compile(r"('''|\"\"\").*?\1", re.DOTALL)
 OF_DJANGO = re.compile(
     r"""^[^#\n]*["']ENGINE["']:\s*["']django\.db\.backends\.(?:postgresql|mysql)""", re.MULTILINE
@@ -126,6 +129,7 @@ DRIVER_NAMES = {
     "dialect": {"postgresql": "postgres", "mariadb": "mysql"},
     "client": {"postgresql": "pg", "mariadb": "mysql2"},
 }
+READS_MYSQL = re.compile(r"\bMYSQL_HOST\b")
 OF_MARIADB = {f"$MYSQL_{part}" for part in ("HOST", "PORT", "USER", "PASSWORD", "DATABASE")}
 ROLES = {"postgresql": "db", "mariadb": "db", "redis": "cache"}
 ELSEWHERE = (
@@ -152,36 +156,6 @@ IN_A_FILE = (
     "a server behind it"
 )
 NOT_IN_A_FILE = "{name} is set, so its database is {service} and no file"
-OTHERS = {
-    "MongoDB": re.compile(
-        r"mongoose|['\"]mongodb['\"]|pymongo|\bmotor\b|beanie|mongoid|mongo-driver|data-mongodb"
-        r"|mongoengine"
-    ),
-    "RabbitMQ": re.compile(
-        r"amqplib|amqp091|amqp-connection|go-rabbitmq|streadway/amqp|aio[-_]pika|\bpika\b|\bbunny\b"
-        r"|lapin|starter-amqp"
-    ),
-    "Kafka": re.compile(
-        r"kafkajs|kafka-python|aiokafka|confluent-kafka|sarama|kafka-go|spring-kafka|rdkafka"
-    ),
-    "NATS": re.compile(r"nats\.go|['\"]nats['\"]|nats-py|async-nats"),
-    "SQL Server": re.compile(r"['\"]mssql['\"]|tedious|pyodbc|SqlServer|go-mssqldb"),
-}
-"""What no service of the catalog is, by what a list of packages names for it."""
-DATABASES = {"MongoDB", "SQL Server"}
-WHOLE = ("URL", "URI", "HOST")
-"""Ends of the names that say where it is."""
-OF_OTHERS = {
-    "MongoDB": re.compile(r"(?:\w+_)?MONGO(?!_EXPRESS|_INITDB)\w*|(?:\w+_)?(?:DB|DATABASE)_HOST"),
-    "RabbitMQ": re.compile(r"\w*(?:RMQ|AMQP|RABBIT)\w*(?:URL|URI|HOST|SERVER)"),
-    "Kafka": re.compile(r"\w*KAFKA\w*"),
-    "NATS": re.compile(r"\w*NATS\w*(?:URL|HOST|SERVER)"),
-    "SQL Server": re.compile(r"\w*(?:MSSQL|SQLSERVER)\w*"),
-}
-NOT_PROVIDED = (
-    "it needs {service}, which webdyno doesn't start: have one run on this machine, which both "
-    "variants then share{how}"
-)
 
 
 def with_services(app: FoundApp, folder: Path) -> FoundApp:
@@ -193,10 +167,13 @@ def with_services(app: FoundApp, folder: Path) -> FoundApp:
     of_prisma = dict(_addresses_of_prisma(folder))
     names = variables_read(folder) | of_prisma.keys()
     packages = _packages(folder) or "\n".join(texts)
-    of_jvm = "".join(read_text(folder / name) or "" for name in OF_JVM)
-    app = replace(app, doubts=(*app.doubts, *_not_provided(packages + of_jvm, names)))
+    of_jvm = _build_files_of_jvm(app.start, folder)
+    has_database = any(
+        DRIVERS[name].search(packages + of_jvm) for name in ("postgresql", "mariadb")
+    )
+    app = replace(app, doubts=(*app.doubts, *not_provided(packages + of_jvm, names, has_database)))
     if app.services:  # by the layout's own way
-        return app
+        return app if app.setup else _filled_apart(app, folder, of_jvm)
     schemes = of_prisma | dict(_schemes("\n".join([example_of(folder), *texts]), names))
     texts.append("\n".join(sorted(names)))
     if of_rails := read_text(folder / "config/database.yml"):  # Rails reads DATABASE_URL by itself
@@ -212,13 +189,13 @@ def with_services(app: FoundApp, folder: Path) -> FoundApp:
     host = _variable_of_host(text) if is_by_parts else None
     if host:
         databases.setdefault("db", relational[0])
-    if SQLITE.search(text):
+    own = _own_variables(text)
+    if _may_be_a_file(folder, text, own):
         if "db" not in databases or not (host or urls[databases["db"]] or BY_URL.search(text)):
             notes = (IN_A_FILE.format(service=databases["db"]),) if "db" in databases else ()
             return _filled_by_build(replace(app, notes=(*app.notes, *notes)))
         note = NOT_IN_A_FILE.format(name=host or "DATABASE_URL", service=databases["db"])
         app = replace(app, notes=(*app.notes, note))
-    own = _own_variables(text)
     if "db" not in databases and own and relational:
         databases["db"] = relational[0]
     if "db" not in databases:
@@ -242,6 +219,37 @@ def with_services(app: FoundApp, folder: Path) -> FoundApp:
             address = _address(name, schemes.get(name, ""), service) or value
             exported |= {name: address} if address != f"${name}" else {}
     return _with_exports(app, exported)
+
+
+def _may_be_a_file(folder: Path, text: str, own: Mapping[str, str]) -> bool:
+    """Whether sources name SQLite, other than as what a mapper knows, or for tests."""
+    if not SQLITE.search(text):
+        return False
+    module = read_text(folder / "go.mod")
+    is_known_alone = module is not None and not SQLITE.search(INDIRECT.sub("", module))
+    has_server = READS_MYSQL.search(text) or PARTS["HOST"] in own.values()
+    return not is_known_alone and not (IN_MEMORY.search(text) and has_server)
+
+
+OF_MODULE = re.compile(r"(\S+?)/(?:target|build)/")
+"""In how a program of the JVM's starts."""
+MAKES_TABLES = re.compile(r"ddl-auto|hbm2ddl|schema-management|database\.generation")
+"""In a configuration of the JVM's."""
+
+
+def _build_files_of_jvm(start: str, folder: Path) -> str:
+    module = OF_MODULE.search(start)
+    places = [folder, *([folder / module[1]] if module else [])]
+    return "".join(read_text(place / name) or "" for place in places for name in OF_JVM)
+
+
+def _filled_apart(app: FoundApp, folder: Path, build_files: str) -> FoundApp:
+    """Have migrations of SQL run that no library and no mapper of the JVM's runs."""
+    configured = sources(folder, {".properties", ".yml", ".yaml"})
+    text = build_files + "".join(read_text(path) or "" for path in configured)
+    if not build_files or MAKES_TABLES.search(text):
+        return app
+    return replace(app, setup=filled_by_files(folder, app.services.get("db", ""), text))
 
 
 def _filled_by_build(app: FoundApp) -> FoundApp:
@@ -274,17 +282,6 @@ def _packages(folder: Path) -> str:
         inside = member.folder.relative_to(folder)
         names += [f"{inside}/package.json", f"{inside}/schema.prisma", f"{inside}/{PRISMA}"]
     return of_pipenv + "".join(INDIRECT.sub("", read_text(folder / name) or "") for name in names)
-
-
-def _not_provided(packages: str, names: set[str]) -> Iterator[str]:
-    has_database = any(DRIVERS[name].search(packages) for name in ("postgresql", "mariadb"))
-    for service, pattern in OTHERS.items():
-        is_one_of_two = has_database and service in DATABASES
-        if pattern.search(packages) and not is_one_of_two:
-            fitting = filter(OF_OTHERS[service].fullmatch, names)
-            likely = sorted(fitting, key=lambda name: (not name.endswith(WHOLE), name))
-            how = f": environment.{likely[0]} below [app] says where" if likely else ""
-            yield NOT_PROVIDED.format(service=service, how=how)
 
 
 def _addresses_of_prisma(folder: Path) -> Iterator[tuple[str, str]]:

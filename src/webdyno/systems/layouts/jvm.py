@@ -48,6 +48,23 @@ JDBC = re.compile(
     r"|\b(?:db-kind|database)\s*[=:]\s*(?P<kind>postgresql|mysql|mariadb)\s*$",
     re.MULTILINE,
 )
+BY_VARIABLE = re.compile(
+    r"datasource[\w.-]*url\s*=\s*\$\{|^[ \t]*datasource:[ \t]*\n(?:[ \t]+[^\n]*\n){0,9}?"
+    r"[ \t]+url:[ \t]*[\"']?\$\{",
+    re.MULTILINE,
+)
+"""In a configuration: an address that a variable holds as a whole."""
+DRIVERS = {
+    "postgresql": re.compile(r"\borg\.postgresql\b|jdbc-postgresql"),
+    "mysql": re.compile(r"mysql-connector|jdbc-mysql"),
+    "mariadb": re.compile(r"mariadb-java-client|jdbc-mariadb"),
+}
+MANAGEMENT = re.compile(
+    r"^management\.server\.port\s*=|^management:[ \t]*\n(?:[ \t]+[^\n]*\n){0,30}?"
+    r"[ \t]+server:[ \t]*\n[ \t]+port:",
+    re.MULTILINE,
+)
+"""A further listener of Spring's, which gets any free port: both variants are up at once."""
 PROFILES = re.compile(
     r"\bprofiles(?:\.|:[ \t]*\n[ \t]+)active[ \t]*[=:][ \t]*[\"']?(?:\$\{\w+:)?([\w,-]+)"
 )
@@ -179,6 +196,9 @@ def _jvm_app(folder: Path, module: _JvmModule) -> FoundApp | None:
         tool = "sh ./gradlew" if has_wrapper else "gradle"
         project = f":{module.inside.replace('/', ':')}:" if module.inside else ""
         build = f"{tool} --quiet --no-daemon {project}{GRADLE_TASKS[framework]}"
+    texts = _configurations(module.folder / RESOURCES) if framework == SPRING else ()
+    if any(map(MANAGEMENT.search, texts)):
+        start = f"{start} --management.server.port=0"
     notes = (f"{wrapper} builds it", JIT) if has_wrapper else (JIT,)
     app = FoundApp(module.file, start, build, notes=notes, ready_within_s=JVM_READY_WITHIN_S)
     return _with_redis(_with_datasource(app, module, framework), module, framework)
@@ -187,10 +207,9 @@ def _jvm_app(folder: Path, module: _JvmModule) -> FoundApp | None:
 def _with_datasource(app: FoundApp, module: _JvmModule, framework: str) -> FoundApp:
     """Put the database behind a program that its configuration, not that of others, names."""
     keys = DATASOURCES.get(framework)
-    named = next(filter(None, map(JDBC.search, _configurations(module.folder / RESOURCES))), None)
-    if keys is None or named is None:
+    kind = _kind_of_database(module)
+    if keys is None or kind is None:
         return app
-    kind = named["url"] or named["kind"]
     service = "postgresql" if kind == "postgresql" else "mariadb"
     values = (f"jdbc:{kind}://$DB_HOST:$DB_PORT/$DB_NAME", "$DB_USER", "$DB_PASSWORD")
     pairs = " ".join(f"{key}={value}" for key, value in zip(keys, values, strict=True))
@@ -198,6 +217,16 @@ def _with_datasource(app: FoundApp, module: _JvmModule, framework: str) -> Found
     return replace(
         app, start=f"{pairs} {app.start}", services={"db": service}, notes=(*app.notes, note)
     )
+
+
+def _kind_of_database(module: _JvmModule) -> str | None:
+    """Return what the configuration names, else the driver for an address of a variable."""
+    texts = list(_configurations(module.folder / RESOURCES))
+    if named := next(filter(None, map(JDBC.search, texts)), None):
+        return named["url"] or named["kind"]
+    is_by_variable = any(map(BY_VARIABLE.search, texts))
+    drivers = (kind for kind, driver in DRIVERS.items() if driver.search(module.text))
+    return next(drivers, None) if is_by_variable else None
 
 
 def _configurations(folder: Path) -> Iterator[str]:

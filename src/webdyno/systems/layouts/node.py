@@ -89,6 +89,7 @@ PYTHON_QUEUE = 4
 MAINS = (
     *("server.js", "index.js", "app.js", "main.js", "src/index.js", "src/server.js", "src/app.js"),
 )
+OF_BUILD = re.compile(r"(?:\./)?(?:dist|build|lib|out)/")
 SERVES = re.compile(r"\.listen\(|\bserve\(")
 DIRECT = {"node", "bun", "deno", "npm", "pnpm", "yarn", "npx"}
 """Programs that need no script's PATH; a shell whose line is one command becomes it."""
@@ -172,11 +173,14 @@ def _starts_without_script(package: Package, says: str) -> Iterator[NodeStart]:
     yield from _starts_by_framework(package)
     build = package.scripts.get("build", "")
     for watcher, program in WATCHERS.items():
-        if watched := watcher.match(says):
+        watched = watcher.match(says)
+        if watched and _may_be_there(package, watched["what"]):
             text = read_text(package.folder / watched["what"]) or ""
             by_bun = program == "bun" and BUN_SERVES.search(text) and not HAS_PORT.search(text)
             yield NodeStart(f"{program} {watched['what']}", heeds_port=bool(by_bun))
     main = package.data.get("main")
+    if isinstance(main, str) and build and OF_BUILD.match(main):
+        yield NodeStart(f"node {main.removeprefix('./')}")
     for file in (*([main] if isinstance(main, str) else []), *MAINS):
         if SERVES.search(read_text(package.folder / file) or ""):
             yield NodeStart(f"node {file}")
@@ -186,6 +190,14 @@ def _starts_without_script(package: Package, says: str) -> Iterator[NodeStart]:
             note = f"{bundler} makes pages alone, which any server can serve: here Python's"
             command = f"{PAGES_SERVER} {folder}"
             yield NodeStart(command, connections=PYTHON_QUEUE, notes=(note,))
+
+
+def _may_be_there(package: Package, what: str) -> bool:
+    """Whether a module is there, as Node looks it up, or what a build makes."""
+    names = (f"{what}{ending}" for ending in ("", ".js", ".ts", ".mjs", "/index.js", "/index.ts"))
+    return OF_BUILD.match(what) is not None or any(
+        (package.folder / each).exists() for each in names
+    )
 
 
 def for_production(start: str, says: str = "") -> str:

@@ -127,3 +127,29 @@ def members_of(folder: Path, package: Package) -> Iterator[Package]:
     for path in matching(folder, patterns):
         if member := package_in(path):
             yield member
+
+
+BUNDLERS = {"laravel-vite-plugin", "laravel-mix", "@symfony/webpack-encore", "vite-plugin-symfony"}
+"""By which an application of PHP has files of its pages made."""
+MAKES_ASSETS = ("build", "production", "prod")
+
+
+def assets_of_php(folder: Path) -> str | None:
+    """Return what makes the files that pages of Laravel or Symfony name."""
+    package = package_in(folder)
+    if package is None or not BUNDLERS & package.needs:
+        return None
+    manager = manager_of(folder, package)
+    script = next((name for name in MAKES_ASSETS if name in package.scripts), None)
+    return f"{manager.install} && {manager.call} run {script}" if script else None
+
+
+def assets_of_rails(folder: Path) -> str | None:
+    """Return what makes the client in front of Rails; its own bundlers are called by Rails."""
+    package = package_in(folder)
+    if package is None or not (package.needs or "postinstall" in package.scripts):
+        return None
+    manager = manager_of(folder, package)
+    is_built = "build" in package.scripts.get("postinstall", "")
+    builds = "build" in package.scripts and not is_built
+    return f"{manager.install} && {manager.build}" if builds else manager.install

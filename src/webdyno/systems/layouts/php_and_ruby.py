@@ -7,18 +7,19 @@ from pathlib import Path
 from webdyno.core.tables import json_table, read_text, table
 from webdyno.systems.containers.compose_file import USUAL_FILES
 from webdyno.systems.layouts.app import FOR_MEASURING, FoundApp
+from webdyno.systems.layouts.node_package import assets_of_php, assets_of_rails
 
 BUNDLED = "bundle config set --local path .bundle && bundle install --quiet"
-RAILS_PATH = re.compile(r"""^[ \t]*get\s*\(?["']/?([\w./-]+)["']""", re.MULTILINE)
-RESOURCES = re.compile(r"^([ \t]*)resources\s+:(\w+)", re.MULTILINE)
+RAILS_PATH = re.compile(r"""[ \t]*get\s*\(?["']/?(?P<path>[\w./-]+)["']""")
+RESOURCES = re.compile(r"[ \t]*resources\s+:(?P<path>\w+)")
+SCOPE = re.compile(r"""[ \t]*(?:namespace|scope)[ (]+(?:path:\s*)?[:"']/?(?P<path>[\w/-]+)""")
+OPENS = re.compile(r"\bdo\b[^\n]*$")
 ROOT = re.compile(r"^[ \t]*root\b", re.MULTILINE)
 SINATRA = re.compile(r"""^[ \t]*require\s+["']sinatra(?!/base)[\w/]*["']""", re.MULTILINE)
 PUMA = "puma --bind tcp://127.0.0.1:$PORT config.ru"
 RAKE_TASK = re.compile(r"^[ \t]*task\s+:?(\w+)", re.MULTILINE)
 RAKE_TASKS = ("migrate", "seed")
 """Tasks below `db:`, in their order."""
-OUTERMOST = 2
-"""So far lines of a route stand in, in config/routes.rb, that is in no scope."""
 RAILS_ENVIRONMENT = {
     "RAILS_ENV": "production",
     "SECRET_KEY_BASE": FOR_MEASURING,
@@ -54,18 +55,40 @@ def _rails(folder: Path, execute: str, build: str | None) -> FoundApp:
     assets = (folder / "app/assets").is_dir() and build
     routes = read_text(folder / "config/routes.rb") or ""
     paths = ["/"] if ROOT.search(routes) else []
-    paths += [f"/{path}" for path in RAILS_PATH.findall(routes)]
-    paths += [f"/{name}" for margin, name in RESOURCES.findall(routes) if len(margin) <= OUTERMOST]
+    paths += _rails_paths(routes)
+    steps = [build, assets_of_rails(folder), "bin/rails assets:precompile" if assets else None]
     return FoundApp(
         "config.ru",
         f"{execute}{PUMA}",
-        f"{build} && bin/rails assets:precompile" if assets else build,
+        " && ".join(filter(None, steps)) or None,
         prepare="bin/rails db:prepare",
         environment=RAILS_ENVIRONMENT,
         paths=tuple(dict.fromkeys(paths))[:MOST_PATHS] or ("/",),
         notes=(NO_RAILS_IN_DEVELOPMENT,),
         doubts=tuple(rails_doubts(folder)),
     )
+
+
+def _rails_paths(routes: str) -> list[str]:
+    """Return paths below their namespaces, those of `get` first; none that are of one resource."""
+    gets, resources = [], []
+    around: list[tuple[int, str | None]] = []
+    for line in routes.splitlines():
+        if not line.strip():
+            continue
+        margin = len(line) - len(line.lstrip())
+        while around and around[-1][0] >= margin:
+            around.pop()
+        prefixes = [prefix for _, prefix in around]
+        below = None if None in prefixes else "".join(filter(None, prefixes))
+        if (scope := SCOPE.match(line)) and OPENS.search(line):
+            around.append((margin, f"/{scope['path']}"))
+        elif found := RAILS_PATH.match(line):
+            gets += [f"{below}/{found['path']}"] if below is not None else []
+        elif found := RESOURCES.match(line):
+            resources += [f"{below}/{found['path']}"] if below is not None else []
+            around += [(margin, None)] if OPENS.search(line) else []
+    return [*gets, *resources]
 
 
 def is_rails(folder: Path) -> bool:
@@ -92,6 +115,7 @@ IS_PACKAGE = re.compile(r"\A[\w.-]+/[\w.-]+\Z")
 LARAVEL_KEY = "base64:d2ViZHluby13ZWJkeW5vLXdlYmR5bm8td2ViZHluby0="
 """Of 32 bytes, as Laravel wants it."""
 LARAVEL_CONNECTION = re.compile(r"^DB_CONNECTION=[\"']?(\w+)", re.MULTILINE)
+LARAVEL_DEFAULT = re.compile(r"""env\(["']DB_CONNECTION["'],\s*["'](\w+)["']""")
 LARAVEL_SERVICES = {"mysql": "mariadb", "mariadb": "mariadb", "pgsql": "postgresql"}
 DOCTRINE_URL = re.compile(r"^DATABASE_URL=[\"']?(postgres(?:ql)?|mysql|mariadb):", re.MULTILINE)
 HAS_ADDRESS = re.compile(r"^DATABASE_URL=", re.MULTILINE)
@@ -110,6 +134,7 @@ def find_php(folder: Path) -> FoundApp | None:
         return None
     needs = set(table(json_table(text or ""), "require"))
     build = INSTALL if any(map(IS_PACKAGE.fullmatch, needs)) else None
+    build = " && ".join(filter(None, (build, assets_of_php(folder)))) or None
     by = "composer.json" if text is not None else f"{root}/index.php".removeprefix("./")
     if "laravel/framework" in needs:
         return _laravel(folder, needs, build)
@@ -157,7 +182,8 @@ def _laravel(folder: Path, needs: set[str], build: str | None) -> FoundApp:
     if build and example is not None:
         build = f"{build} && cp -n .env.example .env"
     prepare, setup, services, exported = None, None, {}, ""
-    connection = LARAVEL_CONNECTION.search(example or "")
+    configured = read_text(folder / "config/database.php") or ""
+    connection = LARAVEL_CONNECTION.search(example or "") or LARAVEL_DEFAULT.search(configured)
     if connection and connection[1] in LARAVEL_SERVICES:
         services = {"db": LARAVEL_SERVICES[connection[1]]}
         exported = f"DB_CONNECTION={connection[1]} DB_DATABASE=$DB_NAME DB_USERNAME=$DB_USER"

@@ -77,7 +77,7 @@ REQUIREMENT = re.compile(r"<[^>]*>|(?<=\w):\w+(?=\})")
 """Of a parameter, as in `{page<\\d+>}` and `{slug:post}`."""
 OF_ALL = re.compile(r"""setGlobalPrefix\(\s*["'`](?P<path>[^"'`]+)["'`]""")
 SETTINGS = ("application.properties", "application.yml", "application.yaml")
-CONTEXT_PATH = re.compile(r"(?:context|base)-path\s*[:=]\s*[\"']?(?P<path>/[\w./-]+)")
+CONTEXT_PATH = re.compile(r"(?:context|base)-?[pP]ath\s*[:=]\s*[\"']?(?P<path>/[\w./-]+)")
 API_FILE = ("routes", "api.php")
 API_PREFIX = re.compile(r"""apiPrefix:\s*["'](?P<path>[^"']*)["']""")
 """Laravel's, which is `api` where nothing is said."""

@@ -1,0 +1,53 @@
+"""Services behind an application that the catalog lacks."""
+
+import re
+from collections.abc import Iterator
+
+OTHERS = {
+    "MongoDB": re.compile(
+        r"mongoose|['\"]mongodb['\"]|pymongo|\bmotor\b|beanie|mongoid|mongo-driver|data-mongodb"
+        r"|mongoengine"
+    ),
+    "RabbitMQ": re.compile(
+        r"amqplib|amqp091|amqp-connection|go-rabbitmq|streadway/amqp|aio[-_]pika|\bpika\b|\bbunny\b"
+        r"|lapin|starter-amqp"
+    ),
+    "Kafka": re.compile(
+        r"kafkajs|kafka-python|aiokafka|confluent-kafka|sarama|kafka-go|franz-go|spring-kafka|rdkafka"
+    ),
+    "Elasticsearch": re.compile(r"go-elasticsearch|@elastic/elasticsearch|olivere/elastic"),
+    "NATS": re.compile(r"nats\.go|['\"]nats['\"]|nats-py|async-nats"),
+    "SQL Server": re.compile(r"['\"]mssql['\"]|tedious|pyodbc|SqlServer|go-mssqldb"),
+}
+"""What no service of the catalog is, by what a list of packages names for it."""
+DATABASES = {"MongoDB", "SQL Server"}
+WHOLE = ("URL", "URI", "HOST", "CONNECTION")
+"""Ends of the names that say where it is."""
+OF_OTHERS = {
+    "MongoDB": re.compile(
+        r"(?:\w+_)?MONGO(?!_EXPRESS|_INITDB)\w*|(?:\w+_)?(?:DB|DATABASE)_(?:HOST|CONNECTION)"
+    ),
+    "RabbitMQ": re.compile(r"\w*(?:RMQ|AMQP|RABBIT)\w*(?:URL|URI|HOST|SERVER)"),
+    "Kafka": re.compile(r"\w*KAFKA\w*"),
+    "Elasticsearch": re.compile(r"\w*ELASTIC\w*"),
+    "NATS": re.compile(r"\w*NATS\w*(?:URL|HOST|SERVER)"),
+    "SQL Server": re.compile(r"\w*(?:MSSQL|SQLSERVER)\w*"),
+}
+NOT_PROVIDED = (
+    "it needs {service}, which webdyno doesn't start: have one run on this machine, which both "
+    "variants then share{how}"
+)
+
+
+def not_provided(packages: str, names: set[str], has_database: bool) -> Iterator[str]:
+    """Return which services an application needs that webdyno doesn't start.
+
+    `has_database`: whether there is one of the catalog, so others are for what few applications do.
+    """
+    for service, pattern in OTHERS.items():
+        is_one_of_two = has_database and service in DATABASES
+        if pattern.search(packages) and not is_one_of_two:
+            fitting = filter(OF_OTHERS[service].fullmatch, names)
+            likely = sorted(fitting, key=lambda name: (not name.endswith(WHOLE), name))
+            how = f": environment.{likely[0]} below [app] says where" if likely else ""
+            yield NOT_PROVIDED.format(service=service, how=how)
