@@ -93,13 +93,26 @@ FOUND: dict[str, tuple[Files, dict[str, str], str | None, str]] = {
         {
             "go.mod": "module shop\n\ngo 1.25\n\nrequire example.com/driver v1.0.0\n",
             "main.go": 'package main\n\nimport "github.com/spf13/viper"\n\nfunc main() {\n'
-            '\tviper.SetDefault("db_dsn", "postgres://a:b@localhost/c")\n\tviper.AutomaticEnv()\n'
+            '\tviper.SetDefault("db_dsn", "postgres://a:b@localhost/c?sslmode=disable")\n\tviper.AutomaticEnv()\n'
             '\topen(viper.GetString("db_dsn"))\n'
             '\thttp.ListenAndServe(":"+viper.GetString("port"), nil)\n}\n',
         },
         {"db": "postgresql"},
         None,
-        "DB_DSN=$DATABASE_URL ./server",
+        "DB_DSN=$DATABASE_URL?sslmode=disable ./server",
+    ),
+    "a program that makes its tables by a word": (
+        {
+            "go.mod": "module shop\n\nrequire github.com/jackc/pgx v5.0.0\n",
+            "main.go": 'package main\n\nimport "github.com/spf13/cobra"\n\nfunc main() {\n'
+            '\tos.Getenv("DATABASE_URL")\n\thttp.ListenAndServe(":"+os.Getenv("PORT"), nil)\n}\n',
+            "cmd.go": 'package main\nvar a = &cobra.Command{Use: "serve"}\n'
+            'var b = &cobra.Command{Use: "migrate"}\n',
+            "migrations/2_rows.up.sql": "INSERT INTO made_by_a_program VALUES (1);",
+        },
+        {"db": "postgresql"},
+        "./server migrate",
+        "./server serve",
     ),
     "TypeORM's driver, whose example is a placeholder": (
         {

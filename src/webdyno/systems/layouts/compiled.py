@@ -46,6 +46,8 @@ GO_SERVES_BY = re.compile(
     r"""\b(?:Use|Name):\s*"(?P<word>serve(?:-(?:http|web|api))?|server|start|run|web|http|api|up)(?:["\s])"""
 )
 """A word behind a program's name by which it serves."""
+GO_MIGRATES_BY = re.compile(r'\b(?:Use|Name):\s*"(?P<word>migrate|migrations?)"')
+"""One by which it makes its tables."""
 
 
 def find_go(folder: Path) -> FoundApp | None:
@@ -60,7 +62,9 @@ def find_go(folder: Path) -> FoundApp | None:
     if len(words) != 1 or " " in app.start.removeprefix("./"):
         return app
     (word,) = words
-    return replace(app, start=f"{app.start} {word}")
+    migrating = next(filter(None, map(GO_MIGRATES_BY.search, texts)), None)
+    setup = f"{app.start} {migrating['word']}" if migrating else None
+    return replace(app, start=f"{app.start} {word}", setup=setup)
 
 
 def _find_go(folder: Path) -> FoundApp | None:

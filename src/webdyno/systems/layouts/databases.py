@@ -1,7 +1,7 @@
 """The databases behind an application, and how it finds them."""
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 
@@ -56,9 +56,11 @@ URLS = {
     "redis": re.compile(r"(?:(?!TEST)[A-Z0-9]+_)*REDIS_(?:URL|URI|DSN)"),
 }
 """By service: an application's own variables for its whole address."""
+WITHOUT_TLS = "?sslmode=disable"
 ADDRESS = re.compile(
     r"""\b(?P<name>[A-Za-z]\w*)["']?\s{0,9}(?::\s{0,9}\w+\s{0,9})?(?:=|,|\|\||\?\?|:)?\s{0,9}"""
     r"""["'`]?(?P<scheme>(?P<kind>postgres(?:ql)?|mysql|mariadb|redis)(?:\+\w+)?)://"""
+    rf"""[^\s"'`?]{{0,300}}(?P<without_tls>{re.escape(WITHOUT_TLS)})?"""
 )
 """A variable with an address as its example, or as what it is unless it is set."""
 KINDS = {"postgres": "postgresql", "mysql": "mariadb"}
@@ -174,7 +176,9 @@ def with_services(app: FoundApp, folder: Path) -> FoundApp:
     app = replace(app, doubts=(*app.doubts, *not_provided(packages + of_jvm, names, has_database)))
     if app.services:  # by the layout's own way
         return app if app.setup else _filled_apart(app, folder, of_jvm)
-    schemes = of_prisma | dict(_schemes("\n".join([example_of(folder), *texts]), names))
+    addresses = [*ADDRESS.finditer("\n".join([example_of(folder), *texts]))]
+    without_tls = {match["name"].upper() for match in addresses if match["without_tls"]}
+    schemes = of_prisma | dict(_schemes(addresses, names))
     texts.append("\n".join(sorted(names)))
     if of_rails := read_text(folder / "config/database.yml"):  # Rails reads DATABASE_URL by itself
         texts += [of_rails.partition("\nproduction:")[2], "DATABASE_URL"]
@@ -217,6 +221,7 @@ def with_services(app: FoundApp, folder: Path) -> FoundApp:
             value = OF_GO_MYSQL
         for name in urls[service]:
             address = _address(name, schemes.get(name, ""), service) or value
+            address += WITHOUT_TLS if name in without_tls else ""
             exported |= {name: address} if address != f"${name}" else {}
     return _with_exports(app, exported)
 
@@ -292,9 +297,9 @@ def _addresses_of_prisma(folder: Path) -> Iterator[tuple[str, str]]:
             yield name, provider[1]
 
 
-def _schemes(text: str, names: set[str]) -> Iterator[tuple[str, str]]:
+def _schemes(addresses: Sequence[re.Match[str]], names: set[str]) -> Iterator[tuple[str, str]]:
     """Return variables with the scheme of an address that they have as an example."""
-    for match in ADDRESS.finditer(text):
+    for match in addresses:
         if (name := match["name"].upper()) in names:
             yield name, match["scheme"]
 
