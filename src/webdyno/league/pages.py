@@ -189,11 +189,11 @@ class Pages:
                     ],
                 }
             )
-        stacks, tests = len(self.about), len(self.results.standings)
+        standings = len(self.results.standings)
         return {
             "matrices": matrices,
             "agreements": list(self._agreement_words()),
-            "extent": f"{text.count(stacks, 'stack')}, {text.count(tests, 'test')}",
+            "extent": f"{text.count(len(self.about), 'stack')}, {text.count(standings, 'test')}",
         }
 
     def _agreement_words(self) -> Iterator[str]:

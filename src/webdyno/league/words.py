@@ -65,7 +65,7 @@ def cells(entry: Entry, standing: Standing, at_rate: Standing | None) -> Iterato
 def own_cells(entry: Entry, standing: Standing, at_rate: Standing | None) -> Iterator[str]:
     """Yield a row's further figures in the table of a stack."""
     yield from (figure_words(metric, entry) for metric in (CPU_TIME, MEMORY))
-    there = at_rate and at_rate.entry_of(entry.stack)
+    there = at_rate.entry_of(entry.stack) if at_rate else None
     yield figure_words(P99, entry if standing.rate_rps is not None else there)
 
 
