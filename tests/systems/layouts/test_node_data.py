@@ -90,6 +90,25 @@ CASES = {
         f"{PRODUCTION} node dist/s.js",
         f"{NPM} && npm run build",
     ),
+    "a front that asks another application": Case(
+        {
+            "package.json": package("node s.js", "express"),
+            "s.js": LISTENS + "fetch(env.PUBLIC_API_URL)\n",
+            ".env.example": "PUBLIC_API_URL=http://localhost:4000\n",
+        },
+        f"{PRODUCTION} node s.js",
+        NPM,
+        says=("its sources ask PUBLIC_API_URL, http://localhost:4000 in .env.example",),
+    ),
+    "a lock file of npm's that is out of date": Case(
+        {
+            "package.json": package("node s.js", "express"),
+            "s.js": LISTENS,
+            "package-lock.json": {"packages": {"": {"dependencies": {"express": "^0"}}}},
+        },
+        f"{PRODUCTION} node s.js",
+        NPM,
+    ),
     "a newer Node": Case(
         {
             "package.json": package("node s.js", "express", engines={"node": "^99.1"}),

@@ -6,8 +6,42 @@ import pytest
 
 from systems.layouts.laid_out import Case, check
 from systems.layouts.test_python_layouts import FLASK, GUNICORN, UVICORN, VENV
+from webdyno.systems.layouts.app import FOR_MEASURING
 
+MANAGE = "os.environ.setdefault('DJANGO_SETTINGS_MODULE', 'shop.settings.dev')\n"
 CASES = {
+    "Django whose settings for production can't be loaded": Case(
+        {
+            "requirements.txt": "django\ngunicorn\n",
+            "manage.py": MANAGE,
+            "shop/settings/base.py": "DEBUG = True\nSECRET_KEY = get_env_variable('SECRET_KEY')\n"
+            "def get_env_variable(name): ...\nWSGI_APPLICATION = 'shop.wsgi.application'\n",
+            "shop/settings/dev.py": "from .base import *\nDEBUG = False\n",
+            "shop/settings/production.py": "from .base import *\nNAME = get_secret('A')\n",
+            "shop/wsgi.py": MANAGE.replace("dev", "production"),
+        },
+        f".venv/bin/gunicorn shop.wsgi {GUNICORN}",
+        f"{VENV} -r requirements.txt",
+        says=("shop.settings.production calls get_secret, which isn't there",),
+        others={
+            "environment": {
+                "DJANGO_SETTINGS_MODULE": "shop.settings.dev",
+                "SECRET_KEY": FOR_MEASURING,
+            },
+            "doubts": (),
+        },
+    ),
+    "Django with an example of what its settings want": Case(
+        {
+            "requirements.txt": "django\ngunicorn\n",
+            "manage.py": MANAGE,
+            "shop/settings/dev.py": "ADMIN_URL = config('ADMIN_URL')\nX = config('OTHER')\n",
+            ".env.example": "ADMIN_URL=admin/\n",
+        },
+        f".venv/bin/gunicorn shop.wsgi {GUNICORN}",
+        f"{VENV} -r requirements.txt",
+        says=("its settings want OTHER:",),
+    ),
     "Flask with commands of Click's that make tables and fill them": Case(
         {
             "requirements.txt": "Flask\ngunicorn\npsycopg2\n",
@@ -35,6 +69,18 @@ CASES = {
         f".venv/bin/uvicorn --app-dir shop app.main:app {UVICORN}",
         f"{VENV} -r requirements.txt",
         others={"setup": "PYTHONPATH=shop .venv/bin/alembic upgrade head >/dev/null"},
+    ),
+    "Alembic whose scripts import what it doesn't look up": Case(
+        {
+            "requirements.txt": "fastapi\nuvicorn\nalembic\nasyncpg\n",
+            "alembic.ini": "script_location = shop/db/migrations\n",
+            "shop/db/migrations/env.py": "from alembic import context\nimport shop.config\n",
+            "shop/main.py": "from shop.config import URL\napp = FastAPI()\n",
+            "shop/config.py": "URL = os.environ['DATABASE_URL']\n",
+        },
+        f".venv/bin/uvicorn shop.main:app {UVICORN}",
+        f"{VENV} -r requirements.txt",
+        others={"setup": "PYTHONPATH=. .venv/bin/alembic upgrade head >/dev/null"},
     ),
     "packages of a plugin, which Pipenv doesn't install": Case(
         {

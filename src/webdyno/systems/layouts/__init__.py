@@ -46,7 +46,7 @@ from webdyno.systems.layouts.variables import (
     with_port,
     with_values_for_secrets,
 )
-from webdyno.systems.layouts.wanted import with_wanted_variables
+from webdyno.systems.layouts.wanted import with_wanted_variables, with_what_it_asks
 
 PROCFILE_LINE = re.compile(r"^([\w-]+):[ \t]*(\S(?:.*[^ \t\r\n])?)[ \t\r]*$", re.MULTILINE)
 THRUSTER = re.compile(r"\bthrust(?:er)?\b")
@@ -325,7 +325,8 @@ def _with_variables(app: FoundApp, folder: Path) -> FoundApp:
     started = with_start_scripts(with_port(with_own_files(app, folder), folder), folder)
     started = with_its_node(with_its_python(started, folder), folder)
     whole = with_values_for_secrets(with_services(started, folder), folder)
-    whole = with_wanted_variables(with_no_rate_limit(whole, folder), folder)
+    whole = with_no_rate_limit(whole, folder)
+    whole = with_what_it_asks(with_wanted_variables(whole, folder), folder)
     return replace(whole, choices=choices)
 
 

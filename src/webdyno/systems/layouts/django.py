@@ -1,5 +1,6 @@
 """Django's projects: their settings, and how they are served as in production."""
 
+import builtins
 import re
 from collections.abc import Iterator
 from pathlib import Path
@@ -10,6 +11,7 @@ from webdyno.systems.layouts.app import FOR_MEASURING, FoundApp
 from webdyno.systems.layouts.databases import NAMED
 from webdyno.systems.layouts.python_fills import QUIETLY, ROWS, TABLES
 from webdyno.systems.layouts.python_tools import Installing
+from webdyno.systems.layouts.settings import PLAIN_VALUE, example_of
 
 SETTINGS_MODULE = re.compile(r"""DJANGO_SETTINGS_MODULE["'],\s*["']([\w.]+)["']""")
 DJANGO_PATH = re.compile(
@@ -23,14 +25,17 @@ ALLOWED_HOSTS = re.compile(
 READ_VARIABLE = r"""(?:config|env\w*(?:\.\w+)?)\s*[(\[]\s*["'](\w+)["']"""
 """A variable that settings read, by os.environ, django-environ or python-decouple."""
 WANTED_VARIABLE = re.compile(
-    r"""(?:environ\[|(?<![\w.])(?:config|env(?:\.\w+)?)\()\s*["'](?P<name>[A-Z]\w+)["']\s*[\])]"""
+    r"""(?:environ\[|(?<![\w.])(?:config|env(?:\.\w+)?|get_env\w*)\()\s*["'](?P<name>[A-Z]\w+)["']\s*[\])]"""
 )
 """A variable without which they fail."""
 OF_SERVICES = {"DATABASE_URL", "REDIS_URL"}
 """Variables of services behind it."""
 OF_SECRET = re.compile(r"SECRET|_KEY$|TOKEN|PASSWORD")
 DEBUG_VARIABLE = re.compile(rf"^[ \t]*DEBUG\s*=.*?{READ_VARIABLE}", re.MULTILINE)
-DEBUG_IS_ON = re.compile(r"^[ \t]*DEBUG\s*=\s*True\b", re.MULTILINE)
+DEBUG_SET = re.compile(r"^[ \t]*DEBUG\s*=\s*(\w+)", re.MULTILINE)
+"""First in the module that is taken, so the rest doesn't count."""
+CALLS = re.compile(r"^\w+[ \t]*=[ \t]*(?!env\b|config\b)([a-z_]\w*)\(", re.MULTILINE)
+DEFINES = r"\bdef {name}\b|\bimport\b[^\n]*\b{name}\b|^{name}\b\s*=|^[ \t]+{name},?[ \t]*$"
 ANY_NAME = re.compile(r"""["']\.?([\w-]+(?:\.[\w-]+)+)["']""")
 MOST_PATHS = 12
 
@@ -56,7 +61,8 @@ def find_django(folder: Path, how: Installing) -> FoundApp | None:
     inside = top.relative_to(folder).as_posix()
     chdir = "" if inside == "." else f"--chdir {inside} "
     environment = dict(_django_environment(settings.text))
-    if settings.module != match[1]:
+    of_server = SETTINGS_MODULE.search(_module_text(top, module) or "")
+    if {match[1], of_server[1] if of_server else match[1]} != {settings.module}:
         environment["DJANGO_SETTINGS_MODULE"] = settings.module
     program = f".venv/bin/python {manage.relative_to(folder).as_posix()}"
     build = how.build
@@ -79,7 +85,7 @@ def find_django(folder: Path, how: Installing) -> FoundApp | None:
         headers=_django_headers(settings.text),
         paths=paths or ("/",),
         notes=(served, *notes, *(() if has_server else how.notes)),
-        doubts=tuple(_django_doubts(settings, environment)),
+        doubts=tuple(_django_doubts(settings, environment, example_of(folder))),
     )
 
 
@@ -89,11 +95,30 @@ def _django_settings(top: Path, usual: str) -> tuple[_DjangoSettings, list[str]]
     names += [f"{above}.{name}" if above else name for name in PRODUCTION]
     chosen = next((name for name in names if _module_text(top, name) is not None), usual)
     notes = [f"{chosen} holds its settings, not {usual}"] if chosen != usual else []
-    text = _module_text(top, chosen) or ""
-    package = chosen.rpartition(".")[0]
+    text = _with_its_bases(top, chosen)
+    if chosen != usual and (unknown := _undefined(text)):
+        notes = [f"{chosen} calls {unknown}, which isn't there: {usual} is taken"]
+        chosen, text = usual, _with_its_bases(top, usual)
+    return _DjangoSettings(chosen, text), notes
+
+
+def _with_its_bases(top: Path, module: str) -> str:
+    """Return the text of a module, and of those in its package that it takes everything from."""
+    text = _module_text(top, module) or ""
+    package = module.rpartition(".")[0]
     others = re.findall(r"^from \.(\w+) import \*", text, re.MULTILINE)
-    texts = [text, *(_module_text(top, f"{package}.{other}") or "" for other in others)]
-    return _DjangoSettings(chosen, "\n".join(texts)), notes
+    return "\n".join([text, *(_module_text(top, f"{package}.{other}") or "" for other in others)])
+
+
+def _undefined(text: str) -> str | None:
+    """Return a function that settings call, and that neither they nor Python have."""
+    if "import *" in re.sub(r"^from \.\w+ import \*", "", text, flags=re.MULTILINE):
+        return None
+    called = (name for name in CALLS.findall(text) if not hasattr(builtins, name))
+    unknown = (
+        name for name in called if not re.search(DEFINES.format(name=name), text, re.MULTILINE)
+    )
+    return next(unknown, None)
 
 
 def _module_text(top: Path, module: str) -> str | None:
@@ -139,15 +164,21 @@ def _django_headers(text: str) -> dict[str, str]:
     return {"Host": name[1]} if name and not is_open else {}
 
 
-def _django_doubts(settings: _DjangoSettings, environment: dict[str, str]) -> Iterator[str]:
-    if DEBUG_IS_ON.search(settings.text):
+def _is_debugged(text: str) -> bool:
+    first = DEBUG_SET.search(text)
+    return first is not None and first[1] == "True"
+
+
+def _django_doubts(
+    settings: _DjangoSettings, environment: dict[str, str], example: str
+) -> Iterator[str]:
+    if _is_debugged(settings.text):
         yield f"DEBUG is True in {settings.module}: it is slower than in production"
-    if _answers_nobody(ALLOWED_HOSTS.search(settings.text)) and not DEBUG_IS_ON.search(
-        settings.text
-    ):
+    if _answers_nobody(ALLOWED_HOSTS.search(settings.text)) and not _is_debugged(settings.text):
         yield "ALLOWED_HOSTS is empty: add 127.0.0.1 to it, or every response is 400"
     wanted = {match["name"] for match in WANTED_VARIABLE.finditer(settings.text)}
-    required = wanted - environment.keys() - OF_SERVICES
+    exemplary = {match["name"] for match in PLAIN_VALUE.finditer(example)}
+    required = wanted - environment.keys() - OF_SERVICES - exemplary
     lacking = {name for name in required if not NAMED.fullmatch(name)}
     if lacking:
         names = ", ".join(sorted(lacking))

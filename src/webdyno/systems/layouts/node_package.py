@@ -95,7 +95,7 @@ def manager_of(folder: Path, package: Package) -> Manager:
     lock = first_of(folder, *LOCK_FILES)
     by_lock = LOCK_FILES[lock] if lock else "npm"
     name = match["name"] if match and match["name"] in INSTALLS else by_lock
-    is_locked = lock is not None and LOCK_FILES[lock] == name
+    is_locked = lock is not None and LOCK_FILES[lock] == name and _agrees(folder / lock, package)
     if shutil.which(name):
         return Manager(name, name, is_locked)
     by_word = match["version"] if match and match["name"] == name else None
@@ -105,6 +105,13 @@ def manager_of(folder: Path, package: Package) -> Manager:
     is_later_yarn = name == "yarn" and (folder / ".yarnrc.yml").is_file()
     call = "corepack yarn" if is_later_yarn else f"npx --yes {versioned}"
     return Manager(name, call, is_locked)
+
+
+def _agrees(lock: Path, package: Package) -> bool:
+    """Whether a lock file of npm's is of what the package wants now: else `npm ci` refuses it."""
+    top = table(json_table(read_text(lock) or ""), "packages", "")
+    kinds = ("dependencies", "devDependencies")
+    return not top or all(table(top, kind) == table(package.data, kind) for kind in kinds)
 
 
 def _version_of_pnpm(folder: Path) -> str | None:

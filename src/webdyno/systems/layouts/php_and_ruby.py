@@ -10,9 +10,9 @@ from webdyno.systems.layouts.app import FOR_MEASURING, FoundApp
 from webdyno.systems.layouts.node_package import assets_of_php, assets_of_rails
 
 BUNDLED = "bundle config set --local path .bundle && bundle install --quiet"
-RAILS_PATH = re.compile(r"""[ \t]*get\s*\(?["']/?(?P<path>[\w./-]+)["']""")
-RESOURCES = re.compile(r"[ \t]*resources\s+:(?P<path>\w+)")
-SCOPE = re.compile(r"""[ \t]*(?:namespace|scope)[ (]+(?:path:\s*)?[:"']/?(?P<path>[\w/-]+)""")
+RAILS_PATH = re.compile(r"""\A[ \t]*get\s*\(?["']/?(?P<path>[\w./-]+)["']""")
+RESOURCES = re.compile(r"\A[ \t]*resources\s+:(?P<path>\w+)")
+SCOPE = re.compile(r"""\A[ \t]*(?:namespace|scope)[ (]+(?:path:\s*)?[:"']/?(?P<path>[\w/-]+)""")
 OPENS = re.compile(r"\bdo\b[^\n]*$")
 ROOT = re.compile(r"^[ \t]*root\b", re.MULTILINE)
 SINATRA = re.compile(r"""^[ \t]*require\s+["']sinatra(?!/base)[\w/]*["']""", re.MULTILINE)

@@ -29,7 +29,8 @@ def by_alembic(folder: Path, root: str) -> str | None:
     `root`: the folder in which the application's modules are looked up.
     """
     if (folder / "alembic.ini").is_file():
-        where = "" if root == "." else f"PYTHONPATH={root} "
+        is_looked_up = root == "." and not _wants_path(folder)
+        where = "" if is_looked_up else f"PYTHONPATH={root} "
         return f"{where}.venv/bin/alembic upgrade head {QUIETLY}"
     below = (*sorted(folder.glob("*/alembic.ini")), *sorted(folder.glob("*/*/alembic.ini")))
     inside = next((path.parent.relative_to(folder) for path in below), None)
@@ -37,6 +38,20 @@ def by_alembic(folder: Path, root: str) -> str | None:
         return None
     up = "../" * len(inside.parts)
     return f"(cd {inside} && {up}.venv/bin/alembic upgrade head {QUIETLY})"
+
+
+PREPENDS = re.compile(r"^prepend_sys_path\s*=", re.MULTILINE)
+IMPORTED = re.compile(r"^(?:from|import)[ \t]+(\w+)", re.MULTILINE)
+
+
+def _wants_path(folder: Path) -> bool:
+    """Whether Alembic's scripts import what stands here, which it doesn't look up by itself."""
+    if PREPENDS.search(read_text(folder / "alembic.ini") or ""):
+        return False
+    depths = ("*/env.py", "*/*/env.py", "*/*/*/env.py", "*/*/*/*/env.py")
+    texts = (read_text(path) or "" for depth in depths for path in folder.glob(depth))
+    imported = {name for text in texts if "alembic" in text for name in IMPORTED.findall(text)}
+    return any((folder / name).is_dir() or (folder / f"{name}.py").is_file() for name in imported)
 
 
 def seed(folder: Path, target: str, package: str) -> str | None:
