@@ -245,6 +245,23 @@ def test_an_example_is_copied_where_the_file_is_read_and_not_in_git(tmp_path: Pa
     assert with_env_file(app, tmp_path, repository) == app
 
 
+def test_addresses_stay_out_of_a_file_that_scripts_read(tmp_path: Path) -> None:
+    files = {
+        "package.json": {"scripts": {"start": "node s.js"}, "dependencies": {"dotenv": "1"}},
+        "s.js": "listen(process.env.PORT)\n",
+        ".env.example": "DATABASE_URL=postgres://x\nA=1\nPORT=3000\n",
+        "bin/db/migrate": "#!/bin/bash\nset -a; source ${ENV_FILE}; set +a\n",
+    }
+    make_repository(laid_out(tmp_path, files))
+    repository, app = repository_of(tmp_path), find_app(tmp_path)
+    assert repository
+    assert app
+    found = with_env_file(app, tmp_path, repository)
+    assert (found.build or "").startswith(
+        "grep -vE '^(DATABASE_URL|PORT)=' .env.example >.env && npm install"
+    )
+
+
 WANTED: dict[str, tuple[Files, str]] = {
     "expected by Rust": (
         {

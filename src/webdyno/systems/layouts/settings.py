@@ -94,7 +94,7 @@ def with_env_file(app: FoundApp, folder: Path, repository: Repository) -> FoundA
             "belongs below [app], as environment.NAME"
         )
         return replace(app, doubts=(*app.doubts, doubt)) if is_ignored else app
-    copies = f"cp -n {example} {ENV_FILE}"
+    copies = _copies(inside, example)
     if copies in (app.build or ""):
         return app
     if not (is_ignored or loads_env_file(inside)):
@@ -105,6 +105,25 @@ def with_env_file(app: FoundApp, folder: Path, repository: Repository) -> FoundA
     build = f"{copies} && {app.build}" if app.build else copies
     app = replace(app, build=build, notes=(*app.notes, note))
     return _with_values_of(app, example, inside) if _starts_without_file(app, inside) else app
+
+
+SOURCED = re.compile(
+    r"^[ \t]*(?:set -a;[ \t]*)?(?:source|\.)[ \t]+\S*env\b", re.IGNORECASE | re.MULTILINE
+)
+"""In a script of the shell's: what stands in the file then counts more than the environment."""
+SCRIPTS = ("*.sh", "bin/*", "bin/*/*", "scripts/*", "script/*")
+MOST_SCRIPTS = 100
+
+
+def _copies(folder: Path, example: str) -> str:
+    """Return what makes the file of its example, without addresses where a script reads it."""
+    names = [match["name"] for match in PLAIN_VALUE.finditer(example_of(folder))]
+    given = [name for name in names if IS_GIVEN.fullmatch(name)]
+    scripts = [path for pattern in SCRIPTS for path in sorted(folder.glob(pattern))]
+    texts = (read_text(path) or "" for path in scripts[:MOST_SCRIPTS] if path.is_file())
+    if given and any(map(SOURCED.search, texts)):
+        return f"grep -vE '^({'|'.join(given)})=' {example} >{ENV_FILE}"
+    return f"cp -n {example} {ENV_FILE}"
 
 
 OF_BUNDLE = re.compile(
