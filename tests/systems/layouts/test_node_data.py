@@ -109,6 +109,33 @@ CASES = {
         f"{PRODUCTION} node s.js",
         NPM,
     ),
+    "what Nest compiles from more than one folder": Case(
+        {
+            "package.json": package(
+                "node dist/main", "@nestjs/core", scripts={"build": "nest build"}
+            ),
+            "src/main.ts": LISTENS,
+            "libs/auth.ts": "",
+            "tsconfig.json": "{}",
+        },
+        f"{PRODUCTION} node dist/src/main",
+        f"{NPM} && npm run build",
+        says=("more than src is compiled",),
+    ),
+    "variables that Compose's file sets, and nothing else": Case(
+        {
+            "package.json": package("node s.js", "express"),
+            "s.js": LISTENS + "f(process.env.EMAIL, process.env.A || 1, process.env.DEBUG_SQL)\n"
+            "g(process.env.TOKEN_OF_OTHERS, process.env.SYNC === 'true')\n",
+            "docker-compose.yml": "services:\n  web:\n    build: .\n    environment:\n"
+            "      - EMAIL=a@b.c\n      - A=2\n      - DEBUG_SQL=1\n      - SYNC=true\n"
+            "      - TOKEN_OF_OTHERS=${MINE}\n  db:\n    image: mysql\n",
+        },
+        f"{PRODUCTION} node s.js",
+        NPM,
+        says=("its variables have the values of docker-compose.yml",),
+        others={"environment": {"EMAIL": "a@b.c", "SYNC": "true"}},
+    ),
     "a newer Node": Case(
         {
             "package.json": package("node s.js", "express", engines={"node": "^99.1"}),

@@ -24,6 +24,7 @@ from webdyno.systems.layouts.dockerfile import (
     find_compose,
     find_dockerfile,
     with_start_scripts,
+    with_values_of_compose,
 )
 from webdyno.systems.layouts.jvm import find_jvm
 from webdyno.systems.layouts.node import find_deno, find_node, for_production
@@ -325,7 +326,7 @@ def _with_variables(app: FoundApp, folder: Path) -> FoundApp:
     started = with_start_scripts(with_port(with_own_files(app, folder), folder), folder)
     started = with_its_node(with_its_python(started, folder), folder)
     whole = with_values_for_secrets(with_services(started, folder), folder)
-    whole = with_no_rate_limit(whole, folder)
+    whole = with_values_of_compose(with_no_rate_limit(whole, folder), folder)
     whole = with_what_it_asks(with_wanted_variables(whole, folder), folder)
     return replace(whole, choices=choices)
 

@@ -11,11 +11,19 @@ from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 
+import yaml
+
 from webdyno.core.errors import UserError
-from webdyno.core.tables import Table, as_list, as_table, long_form, read_text
-from webdyno.systems.containers.compose_file import USUAL_FILES, askable, read_compose
-from webdyno.systems.layouts.app import FoundApp, first_of
+from webdyno.core.tables import Table, as_list, as_table, long_form, read_text, table
+from webdyno.systems.containers.compose_file import (
+    USUAL_FILES,
+    askable,
+    plain_values,
+    read_compose,
+)
+from webdyno.systems.layouts.app import FoundApp, first_of, sources
 from webdyno.systems.layouts.python_tools import makes_venv
+from webdyno.systems.layouts.settings import IS_GIVEN, example_file
 from webdyno.systems.layouts.variables import given_port
 
 INSTRUCTION = re.compile(
@@ -251,3 +259,48 @@ def _steps(text: str, build: str) -> Iterator[str]:
         ):
             is_of_venv = makes_venv(build) and not PROGRAMS_OF_SYSTEM.match(step)
             yield OF_VENV.sub(r".venv/bin/\g<0>", step) if is_of_venv else step
+
+
+READ_BARE = re.compile(
+    r"""\bprocess\.env\.(?P<name>[A-Z][A-Z0-9_]*)\b(?!\s{0,9}(?:\|\||\?\?|\?))"""
+    r"""|\bos\.environ\[["'](?P<key>[A-Z][A-Z0-9_]*)["']\](?!\s{0,9}=)"""
+)
+"""A variable that is read without a value in its place."""
+OF_DEVELOPMENT = re.compile(
+    r"\w*(?:DEBUG|LOG|VERBOSE|WATCH|POLLING)\w*|(?:NODE_|FLASK_|APP_)?ENV|PORT"
+)
+
+
+def with_values_of_compose(app: FoundApp, folder: Path) -> FoundApp:
+    """Give a program what its service in Compose's file gets, where nothing else says it."""
+    name = first_of(folder, *USUAL_FILES)
+    if not app.start or name is None or example_file(folder):
+        return app
+    texts = (read_text(path) or "" for path in sources(folder))
+    read = {match["name"] or match["key"] for text in texts for match in READ_BARE.finditer(text)}
+    known = f"{app.start} {app.setup}"
+    given = {
+        key: value
+        for key, value in _values_of_service(folder, name).items()
+        if key in read - app.environment.keys() and f"{key}=" not in known and "$" not in value
+        if not (IS_GIVEN.fullmatch(key) or OF_DEVELOPMENT.fullmatch(key))
+    }
+    if not given:
+        return app
+    note = f"its variables have the values of {name}"
+    return replace(app, environment={**given, **app.environment}, notes=(*app.notes, note))
+
+
+def _values_of_service(folder: Path, name: str) -> dict[str, str]:
+    """Return the environment of the service that a folder's image is built for."""
+    try:  # as it stands there: what others set, or keep in a file of their own, isn't written
+        written = as_table(plain_values(read_text(folder / name) or ""))
+    except (ValueError, RecursionError, yaml.YAMLError):
+        return {}
+    for service in map(as_table, table(written, "services").values()):
+        build = long_form(service.get("build"), "context") if service.get("build") else {}
+        if build and (folder / str(build.get("context") or ".")).resolve() == folder.resolve():
+            said = service.get("environment")
+            pairs = (str(each).partition("=")[::2] for each in as_list(said))
+            return {str(key): str(value) for key, value in (as_table(said) or dict(pairs)).items()}
+    return {}

@@ -8,7 +8,7 @@ from pathlib import Path
 from webdyno.core.errors import OperationError
 from webdyno.core.tables import read_text, table
 from webdyno.host.children import run_program
-from webdyno.systems.layouts.app import FoundApp
+from webdyno.systems.layouts.app import FoundApp, is_of_interest, sources
 from webdyno.systems.layouts.node_package import PACKAGE, package_in
 
 BY_NODE_ENV = (
@@ -30,6 +30,9 @@ NO_TLS = (
     "{file} wants TLS of its database in production, which speaks none here: it runs as in "
     "development"
 )
+NEST_MAIN = re.compile(r"(?<=node )dist/main\b")
+SAYS_ROOT = re.compile(r'"(?:include|files|rootDir)"\s*:')
+DEEPER = "more than src is compiled, so what starts is dist/src/main"
 ENGINE = re.compile(r"\A[\s>=^~]{0,9}v?(\d+)")
 TOO_OLD = "package.json wants Node {wanted}, and node is {here} here: install that one first"
 
@@ -42,11 +45,28 @@ def with_its_node(app: FoundApp, folder: Path) -> FoundApp:
     if why and IN_PRODUCTION in app.start:
         start = app.start.replace(IN_PRODUCTION, IN_DEVELOPMENT)
         app = replace(app, start=start, notes=(*app.notes, why))
+    if NEST_MAIN.search(app.start or "") and _is_compiled_deeper(folder):
+        start = NEST_MAIN.sub("dist/src/main", app.start or "")
+        app = replace(app, start=start, notes=(*app.notes, DEEPER))
     wanted = ENGINE.match(str(table(package.data, "engines").get("node", "")))
     if wanted and (here := _node_here()) and here < int(wanted[1]) and app.by == PACKAGE:
         doubt = TOO_OLD.format(wanted=wanted[1], here=here)
         app = replace(app, doubts=(*app.doubts, doubt))
     return app
+
+
+def _is_compiled_deeper(folder: Path) -> bool:
+    """Whether `nest build` compiles more than `src`: all is then in folders of its own."""
+    texts = [read_text(folder / name) or "" for name in ("tsconfig.build.json", "tsconfig.json")]
+    if not (folder / "src/main.ts").is_file() or any(map(SAYS_ROOT.search, texts)):
+        return False
+    excluded = texts[0] or texts[1]
+    others = (
+        path
+        for path in sorted(folder.iterdir())
+        if path.name != "src" and is_of_interest(path) and f'"{path.name}' not in excluded
+    )
+    return any(path.suffix == ".ts" for each in others for path in sources(each, {".ts"}))
 
 
 def _lacks_production(folder: Path) -> Iterator[str]:

@@ -108,7 +108,7 @@ def with_env_file(app: FoundApp, folder: Path, repository: Repository) -> FoundA
 
 
 SOURCED = re.compile(
-    r"^[ \t]*(?:set -a;[ \t]*)?(?:source|\.)[ \t]+\S*env\b", re.IGNORECASE | re.MULTILINE
+    r"^[ \t]*(?:set -a;[ \t]*)?(?:source|\.)[ \t]+\S*(?:\.env\b|ENV_FILE)", re.MULTILINE
 )
 """In a script of the shell's: what stands in the file then counts more than the environment."""
 SCRIPTS = ("*.sh", "bin/*", "bin/*/*", "scripts/*", "script/*")
