@@ -82,6 +82,15 @@ CASES = {
         f"{VENV} -r requirements.txt",
         others={"setup": "PYTHONPATH=. .venv/bin/alembic upgrade head >/dev/null"},
     ),
+    "the Python of a Dockerfile, where it is older": Case(
+        {
+            "requirements.txt": "fastapi\nuvicorn\n",
+            "main.py": "app = FastAPI()\n",
+            "docker/app/Dockerfile": "FROM python:3.5-slim\nCOPY . .\n",
+        },
+        f".venv/bin/uvicorn main:app {UVICORN}",
+        "python3.5 -m venv .venv && .venv/bin/pip install --quiet -r requirements.txt",
+    ),
     "packages of a plugin, which Pipenv doesn't install": Case(
         {
             "Pipfile": '[packages]\nflask = "*"\ngunicorn = "*"\n[plugin-mysql]\npymysql = "*"\n',

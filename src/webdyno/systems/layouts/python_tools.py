@@ -117,6 +117,23 @@ TOO_OLD = (
 )
 
 
+OF_IMAGE = re.compile(r"^FROM\s+(?:\S+/)?python:3\.(?P<minor>\d+)", re.MULTILINE | re.IGNORECASE)
+DOCKERFILES = ("Dockerfile", "docker/Dockerfile", "docker/*/Dockerfile", "*/Dockerfile")
+TOO_NEW = (
+    "{file} has Python 3.{minor}, and python3 is {here} here: where a package fails with that, "
+    "have python3.{minor} make .venv in build"
+)
+
+
+def python_of_image(folder: Path) -> tuple[str, int] | None:
+    """Return the Dockerfile that has Python of some version, and which 3.x that is."""
+    for pattern in DOCKERFILES:
+        for path in sorted(folder.glob(pattern)):
+            if match := OF_IMAGE.search(read_text(path) or ""):
+                return path.relative_to(folder).as_posix(), int(match["minor"])
+    return None
+
+
 def wanted_python(folder: Path) -> tuple[str, int] | None:
     """Return the file that says which Python an application needs, and which 3.x that is."""
     for name in SAYS_PYTHON:
@@ -127,22 +144,23 @@ def wanted_python(folder: Path) -> tuple[str, int] | None:
 
 def with_its_python(app: FoundApp, folder: Path) -> FoundApp:
     """Return an application whose environment is made by the Python it wants, if that is here."""
-    wanted = wanted_python(folder)
-    if wanted is None or VENV not in (app.build or ""):
+    wanted, of_image = wanted_python(folder), python_of_image(folder)
+    if not (wanted or of_image) or VENV not in (app.build or ""):
         return app
-    file, minor = wanted
+    file, minor = wanted or of_image or ("", 0)
     try:
         said = run_program(["python3", "--version"], within_s=10).stdout
     except OperationError:  # there is none
         return app
     here = re.search(r"3\.(\d+)", said)
-    if here is None or int(here[1]) >= minor:
+    is_newer = wanted is None and here is not None and int(here[1]) > minor
+    if here is None or (int(here[1]) >= minor and not is_newer):
         return app
     program = shutil.which(f"python3.{minor}")
     if program and not _is_empty_shim(program):
         build = (app.build or "").replace(VENV, VENV.replace("python3", f"python3.{minor}"))
         return replace(app, build=build)
-    doubt = TOO_OLD.format(file=file, minor=minor, here=here[0])
+    doubt = (TOO_NEW if is_newer else TOO_OLD).format(file=file, minor=minor, here=here[0])
     return replace(app, doubts=(*app.doubts, doubt))
 
 
