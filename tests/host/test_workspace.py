@@ -13,6 +13,7 @@ from ordinary_user import NOBODY, SYSTEM_PYTHON, needs_ordinary_user
 from webdyno.core.errors import OperationError
 from webdyno.core.whose import USERS
 from webdyno.host import warden, workspace
+from webdyno.host.this_machine import Testbed
 from webdyno.host.users import ServerUser, hand_over, open_log, server_user
 from webdyno.host.warden import remove_tree
 from webdyno.host.workspace import LOCK, Workspace, home_folder, open_lock, others_running, sweep
@@ -147,13 +148,22 @@ def test_a_pipe_is_no_lock(tmp_path: Path) -> None:
 def test_a_workspace_stays_ours() -> None:
     with Workspace() as made:
         found = made.path.stat()
-        assert (found.st_uid, found.st_mode & 0o777) == (os.geteuid(), 0o755)
+        assert (found.st_uid, found.st_mode & 0o777) == (os.geteuid(), 0o711)
 
 
 @pytest.mark.usefixtures("place")
 def test_what_servers_say_there_is_nobody_elses_to_read() -> None:
-    with Workspace() as made:
-        assert made.make_kept().stat().st_mode & 0o777 == 0o700
+    before = os.umask(0o022)
+    try:
+        with Workspace() as made:
+            assert made.make_kept().stat().st_mode & 0o777 == 0o700
+            log = made.path / "log"
+            words, folder = ["echo", "password"], made.path
+            assert not Testbed().run(words, cwd=folder, env={}, log=log, workspace=made, within_s=9)
+            assert log.read_text() == "password\n"
+            assert log.stat().st_mode & 0o777 == 0o600
+    finally:
+        os.umask(before)
 
 
 def test_another_run_is_noticed_and_our_own_is_not(place: Path) -> None:

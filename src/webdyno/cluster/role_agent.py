@@ -134,7 +134,7 @@ class RoleAgent(Agent, RemoteAgent):
         self._split = whole_split(allowed_cpus(), physical_cores())
         self._exits = ExitStack()
         # Should we be killed, whoever makes the next one removes it.
-        self._place = self._exits.enter_context(Workspace()).path
+        self._place = self._exits.enter_context(Workspace()).make_kept()
         unpack_parcel(parcel, self._place)
         self._logs = self._place / "logs"
         self._open = OpenTestbeds(self._exits, self._as_host)

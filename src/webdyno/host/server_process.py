@@ -174,7 +174,8 @@ class ServerProcess:
                 "groups": [str(tree) for tree in trees(workspace.name)],
             },
         }
-        with open_log(log, user) as output:
+        # Builds print sources, and what sets a site up prints passwords.
+        with open_log(log, user, closed=log.is_relative_to(workspace.path)) as output:
             self._warden = subprocess.Popen(
                 [*entry, *python_file(warden.__file__)],
                 cwd="/",

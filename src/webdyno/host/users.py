@@ -28,7 +28,8 @@ from webdyno.core.whose import (
 )
 
 CANDIDATES = ("www-data", "nobody")
-PRIVATE, OPEN = 0o700, 0o755
+PRIVATE, ENTERED, OPEN = 0o700, 0o711, 0o755
+"""Modes of folders: for us alone; for all who know what a file in there is called; for all."""
 
 
 @dataclass(frozen=True)
@@ -286,15 +287,16 @@ def log_mode() -> int:
     return 0o600 if SECRETS.known else 0o644
 
 
-def open_log(path: Path, user: ServerUser | None) -> BinaryIO:
+def open_log(path: Path, user: ServerUser | None, *, closed: bool = False) -> BinaryIO:
     """Open a log for appending; raise OperationError when what is there isn't a log of ours.
 
     The servers' user may open it again, by way of /dev/stderr. Others may read it once no secret
-    can be in it (`measure.redact`).
+    can be in it (`measure.redact`), unless it is `closed`.
     """
     flags = os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_NOFOLLOW | os.O_NONBLOCK
     with writing(path), folder_inside(path.parent) as folder:
-        log = os.fdopen(os.open(path.name, flags, log_mode(), dir_fd=folder), "ab")
+        mode = 0o600 if closed else log_mode()
+        log = os.fdopen(os.open(path.name, flags, mode, dir_fd=folder), "ab")
     status = os.fstat(log.fileno())
     theirs = status.st_uid == uid_of(user) or not status.st_size
     if not (stat.S_ISREG(status.st_mode) and status.st_nlink == 1 and theirs):

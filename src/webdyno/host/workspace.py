@@ -22,7 +22,7 @@ from webdyno.core.errors import OperationError
 from webdyno.core.files import write_whole
 from webdyno.core.whose import others_place
 from webdyno.host.control_group import ControlGroup, forget_groups
-from webdyno.host.users import OPEN, everybody_enters, make_private, server_user
+from webdyno.host.users import ENTERED, OPEN, everybody_enters, make_private, server_user
 from webdyno.host.warden import remove_tree
 
 logger = logging.getLogger(__name__)
@@ -55,7 +55,7 @@ class Workspace:
             self._lock = open_lock(self.path / LOCK)
             fcntl.flock(self._lock, fcntl.LOCK_EX)
         logger.debug("made %s", self.path)
-        self.path.chmod(OPEN)
+        self.path.chmod(ENTERED)  # servers' users know what theirs is called
 
     @property
     def name(self) -> str:

@@ -163,22 +163,18 @@ class Engine(ABC):
         began = time.monotonic()
         testbed = Testbed().with_user(None)
         with Workspace() as workspace:
-            log, made = workspace.path / "build.log", workspace.path / "image"
+            place = workspace.make_kept()
+            log, made = place / "build.log", place / "image"
             # Podman keeps there what builds that name a cache leave for the next ones.
-            apart = {"TMPDIR": str(workspace.path)} if build.is_revision else {}
+            apart = {"TMPDIR": str(place)} if build.is_revision else {}
             code = testbed.run(
                 [
                     *(*self.build_words(), "--file", str(build.file), "--iidfile", str(made)),
-                    *(self.revision_options(workspace.path) if build.is_revision else []),
+                    *(self.revision_options(place) if build.is_revision else []),
                     *(*build.options, *self._proxies_of(build), str(build.context)),
                 ],
                 cwd=build.context,
-                env={
-                    **os.environ,
-                    **build.variables,
-                    **self.build_variables(workspace.path),
-                    **apart,
-                },
+                env={**os.environ, **build.variables, **self.build_variables(place), **apart},
                 log=log,
                 workspace=workspace,
                 within_s=BUILD_WITHIN_S,
