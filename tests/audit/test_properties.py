@@ -1,5 +1,6 @@
 """Whatever the text: no exception, bounded memory; and what must stay the same."""
 
+import time
 import tracemalloc
 from collections.abc import Iterator
 from itertools import cycle
@@ -185,3 +186,8 @@ def test_lines_of_blanks_are_read_at_once() -> None:
     """Else they take minutes."""
     text = ("let" + " " * 19_000 + "loops\n") * 20
     assert not any("loop" in warning.rule for warning in audited(text).warnings)
+    locust, gatling = "Name # reqs # fails |\n", "---- Global Information -\n"
+    began = time.process_time()
+    audited(locust + ("Total 1 1(1%)" + " " * 19_000 + "x\n") * 9)
+    audited(gatling + ("response time 99th percentile" + " " * 19_000 + "x\n") * 9)
+    assert time.process_time() - began < 1

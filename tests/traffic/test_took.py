@@ -1,6 +1,7 @@
 """How long responses took, in the ways of each format."""
 
 import json
+import time
 from pathlib import Path
 
 import numpy as np
@@ -115,3 +116,11 @@ def test_a_browser_s_waiting_has_the_way_in_it_which_is_taken_off(tmp_path: Path
     file.write_text(json.dumps({"log": {"entries": reported}}), encoding="utf-8")
     found = read_logs([file], LogSelection(), Privacy("drop", "hash")).took_s
     np.testing.assert_allclose(found, [0.001, np.nan, 0, 0.0425, np.nan, np.nan], atol=1e-6)
+
+
+@pytest.mark.parametrize("header", ["1.000, ", " 1 1.000 [", " 1 1.000 [] [] 1.000, "])
+def test_what_a_visitor_s_header_says_is_read_at_once(header: str) -> None:
+    line = f'{COMBINED} "{header * (60_000 // len(header))}x"'.encode()
+    began = time.process_time()
+    read_line(line)
+    assert time.process_time() - began < 1

@@ -62,6 +62,8 @@ _FIGURES_ONLY = re.compile(r"[\d\s.,%|+-]+$")
 _LISTING_START = frozenset(">0123456789")
 _LISTING = re.compile(r"(?:>\s+)*(?:\d{1,4}\.(?:\s+|$))?")
 """Quote marks, and the line numbers of a printed listing: `115.   Document Length: …`."""
+_GAP = re.compile(r"[ \t]{201,}")
+"""Wider than between any columns; patterns look at each blank again."""
 LONGEST_LINE = 20_000
 """Characters of a line that are read; what follows in the same line is skipped."""
 MOST_CHARACTERS = 2**28
@@ -81,6 +83,7 @@ def plain(raw: str) -> str:
             text = _blanks(html.unescape(text))
         text = text.strip()
     text = _without_prefix(text)
+    text = _GAP.sub(" " * 200, text)
     if "**" in text:
         text = _EMPHASIS.sub(r"\1", text)
     if text[:1] in _LISTING_START and (match := _LISTING.match(text)):

@@ -39,14 +39,18 @@ _OTHER_KEYS = {
 }
 """Keys of Traefik, Envoy and Google, the server's own time first; their units in s."""
 _MICROSECONDS = re.compile(rb"\d{1,10}")
-_TIMES = rb"\d{1,4}\.\d{3}(?:\d{3})?(?:(?:, | : )(?:\d{1,4}\.\d{3}|-))*"
+_TIMES = rb"\d{1,4}\.\d{3}(?:\d{3})?(?:(?:, | : )(?:\d{1,4}\.\d{3}|-)){0,20}"
+"""Of each try to have a request answered. A visitor's header may hold thousands of such times."""
 _SECONDS = re.compile(rb"(?:(?<=[ \"])|^)(" + _TIMES + rb')(?=[ "]|$)')
 """As nginx writes them, always with three decimals: neither a port nor a number of bytes."""
 _NAMED = re.compile(
     rb"\b(?:(rt|request_time|req_time)|urt|ut|upstream_response_time|upstream_time)[=:] ?"
     rb'"?(' + _TIMES + rb"|-)"
 )
-_INGRESS = re.compile(rb" \d+ \d+\.\d{3} \[[^\]]*\] \[[^\]]*\] [^\[\]]*? (" + _TIMES + rb"|-) ")
+_INGRESS = re.compile(
+    rb" \d{1,19} \d{1,9}\.\d{3} \[[^\]]{0,300}\] \[[^\]]{0,300}\] [^\[\]]{0,1000}? "
+    rb"(" + _TIMES + rb"|-) "
+)
 _MILLISECONDS = re.compile(rb' (\d{1,7})ms"?$')
 _NUMBER = re.compile(r"\d{1,4}\.\d{1,6}")
 _GO = re.compile(r"(\d{1,9}(?:\.\d{1,9})?)(h|ms|m|s|us|µs|μs|ns)")

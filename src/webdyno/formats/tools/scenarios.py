@@ -102,7 +102,7 @@ GATLING = Tool(
             r"(?:mean requests/sec|mean throughput|meanNumberOfRequestsPerSecond)", "throughput_rps"
         ),
         r"response time (?P<percent>\d{1,2}(?:\.\d{1,4})?)(?:st|nd|rd|th) percentile(?: \(ms\))?"
-        r"\s+\|?\s*(?P<at>NUM)",
+        r"\s++(?:\|\s*+)?(?P<at>NUM)",
         _gatling_row(r"\w[\w ]{1,60}"),
         r"\S.{0,200}\s(?:\|\s{1,9}(?:NUM|-)\s){2}\|\s{1,9}(?:NUM|-)$",
         r"\S.{0,200}\s\(OK=INT\s{1,9}KO=INT\s{0,9}\)$",
@@ -319,8 +319,8 @@ LOCUST = Tool(
     repeats=True,
     patterns=patterns(
         r"(?:Type\s+)?Name\s+# reqs\s+# fails\s+\|",
-        r"(?:Aggregated|Total)\s+(?P<requests>INT)\s+(?P<failed>INT)\(NUM%\)\s+\|?\s*"
-        r"(?P<mean_ms>INT)\s+INT\s+(?P<max_ms>INT)\s+\|?\s*INT\s+\|\s+(?P<throughput_rps>NUM)",
+        r"(?:Aggregated|Total)\s+(?P<requests>INT)\s+(?P<failed>INT)\(NUM%\)\s++(?:\|\s*+)?"
+        r"(?P<mean_ms>INT)\s+INT\s+(?P<max_ms>INT)\s++(?:\|\s*+)?INT\s+\|\s+(?P<throughput_rps>NUM)",
         rf"{_NAME}INT\s+INT\(NUM%\)\s+\|",
         r"(?:Type\s+)?Name\s+(?:# reqs\s+)?(?P<heads>\d{1,3}%(?:\s+\d[\d.]{0,8}%){3,20})(?:\s|$)",
         r"(?:Aggregated|Total)\s+(?P<cells>\d{1,9}(?:\s+\d{1,9}){4,20})\s+INT$",
