@@ -3,6 +3,7 @@
 import json
 import re
 import signal
+import threading
 import tomllib
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -47,23 +48,38 @@ _LIMIT: ContextVar[ReadingLimit | None] = ContextVar("limit", default=None)
 
 @contextmanager
 def limited_reading(cpu_s: float = 120.0) -> Iterator[ReadingLimit]:
-    """Read texts up to a limit in all: of more files than one can look at in a minute or two.
-
-    Raise UserError after so much CPU time: there are texts on which a pattern never ends.
-    """
+    """Read texts up to a limit in all: of more files than one can look at in a minute or two."""
     before = _LIMIT.set(limit := ReadingLimit())
-    handler = signal.signal(signal.SIGPROF, _refuse)
-    signal.setitimer(signal.ITIMER_PROF, cpu_s, 1.0)  # once more where the first one is suppressed
     try:
-        yield limit
+        with limited_cpu(
+            cpu_s, "the files there take too long to look at: write webdyno.toml by hand"
+        ):
+            yield limit
     finally:
-        signal.setitimer(signal.ITIMER_PROF, 0.0)
-        signal.signal(signal.SIGPROF, handler)
         _LIMIT.reset(before)
 
 
-def _refuse(_: int, __: FrameType | None) -> None:
-    raise UserError("the files there take too long to look at: write webdyno.toml by hand")
+@contextmanager
+def limited_cpu(cpu_s: float, refusal: str) -> Iterator[None]:
+    """Raise UserError after so much CPU time: there are texts on which a pattern never ends.
+
+    Only in the main thread, as Python has it with signals.
+    """
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+
+    def refuse(_: int, __: FrameType | None) -> None:
+        raise UserError(refusal)
+
+    handler = signal.signal(signal.SIGPROF, refuse)
+    # Once more each second, where the first one is suppressed.
+    before = signal.setitimer(signal.ITIMER_PROF, cpu_s, 1.0)
+    try:
+        yield
+    finally:
+        signal.setitimer(signal.ITIMER_PROF, *before)
+        signal.signal(signal.SIGPROF, handler)
 
 
 def read_text(path: Path) -> str | None:

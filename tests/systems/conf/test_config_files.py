@@ -1,6 +1,7 @@
 """Files of configurations are read as their user may, within limits; templates are filled."""
 
 import os
+import time
 from pathlib import Path
 
 import pytest
@@ -8,6 +9,7 @@ import pytest
 from webdyno.core.errors import UserError
 from webdyno.core.service import Line, Origin
 from webdyno.host.users import ServerUser
+from webdyno.systems.conf import configuration
 from webdyno.systems.conf.config_files import (
     BRACED_OR_PLAIN,
     DEEPEST,
@@ -15,6 +17,7 @@ from webdyno.systems.conf.config_files import (
     ConfigFiles,
     Variables,
 )
+from webdyno.systems.conf.configuration import relocate
 from webdyno.systems.conf.relocation import RelocationRequest
 
 HERE = Origin("a.conf", 3)
@@ -132,3 +135,26 @@ def test_all_that_have_no_value_are_named_in_one_message() -> None:
 def test_a_secret_does_not_get_into_a_configuration_that_is_kept() -> None:
     with pytest.raises(UserError, match="would be a secret"):
         Variables({"A": "${env:MINE}"}).fill("${A}", AT)
+
+
+@pytest.mark.parametrize("begin", ["</IfModule", "<VirtualHost a", "<Directory a", "<Macro x"])
+def test_lines_of_blanks_are_read_at_once(tmp_path: Path, begin: str) -> None:
+    (file := tmp_path / "httpd.conf").write_text(f"Listen 80\n{begin}{' ' * 20_000}x\n")
+    began = time.process_time()
+    relocate("apache", RelocationRequest(file))
+    assert time.process_time() - began < 1
+
+
+def test_what_takes_for_ever_to_read_is_refused(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(configuration, "READ_WITHIN_CPU_S", 0.2)
+    (file := tmp_path / "httpd.conf").write_text(f"RewriteRule / /x {'[H=' * 30_000}\n")
+    with pytest.raises(UserError, match=r"takes more than 0\.2 s to read"):
+        relocate("apache", RelocationRequest(file))
+
+
+def test_no_line_of_apache_goes_on_where_it_ended(tmp_path: Path) -> None:
+    (file := tmp_path / "httpd.conf").write_text('Listen 80\nRewriteRule ^ /x "[\\ \nP ]"\n')
+    with pytest.raises(UserError, match=r"httpd\.conf:2 ends in a backslash and a blank"):
+        relocate("apache", RelocationRequest(file))

@@ -145,6 +145,17 @@ def test_it_has_as_many_connections_as_files_allow(
             [],
             ["errorfile"],
         ),
+        # addresses of servers are those that it names
+        (
+            (
+                "global\n server-state-base /tmp\n"
+                f"{DEFAULTS} load-server-state-from-file local\n{WEB}{BACKEND}"
+                " server-state-file-name x\n"
+            ),
+            {},
+            [],
+            ["server-state"],
+        ),
         # who passes to a section by its name needs it
         (
             (

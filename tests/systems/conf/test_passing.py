@@ -81,8 +81,8 @@ FILES = {
             'proxy.server = ( "/a" => ( ( "host" => var.behind, "port" => 80 ),\n'
             '  ( "host" => "198.51.100.2" ), ( "host" => "127.0.0.1" ) ) )\n'
             'proxy.forwarded = ( "host" => 1 )\n'
-            'fastcgi.server = ( "/b" => ( ( "socket" => "/run/x" ),\n'
-            '  ( "host" => "198.51.100.2", "port" => 9000 ) ) )\n'
+            'FastCGI.Server = ( "/b" => ( ( "Socket" => "/run/x" ),\n'
+            '  ( "HOST" => "198.51.100.2", "port" => 9000 ) ) )\n'
         ),
         {"198.51.100.1": [4], "198.51.100.2": [6, 9]},
     ),
@@ -227,6 +227,11 @@ def test_variables_that_name_each_other_in_a_circle_come_to_an_end(tmp_path: Pat
     ("line", "hosts"),
     [
         ('ProxyPass "/x" "!"', []),
+        ('ProxyPassMatch "unix:|^/" http://a/', ["a"]),
+        ("ProxyPassMatch ! http://a/ nocanon", ["a"]),
+        ("RewriteRule ^ http://a/ [P=1]", ["a"]),
+        ("RewriteRule '^|x http://localhost/' http://a/ [P]", ["a"]),
+        ("RewriteRule ^|x\\ http://localhost/ http://a/ [P]", ["a"]),
         ("ProxyPass unix:/x|http://localhost/", []),
         ("ProxyPass / http://a/ stickysession=http://127.0.0.1", ["a"]),
         ("ProxyPass / ws://user:word@a:1/", ["a"]),
@@ -276,6 +281,7 @@ def test_directives_of_apache(line: str, hosts: list[str]) -> None:
         ('"\\x73erver" a "\\x62":80', ["b"]),
         ("http-request set-d\\x73t str(b)", ["set-dst str(b)"]),
         ("dispatch b:80", ["b"]),
+        ("default-server init-addr last,192.0.2.9,libc", ["192.0.2.9"]),
     ],
 )
 def test_lines_of_haproxy(tmp_path: Path, line: str, hosts: list[str]) -> None:

@@ -69,7 +69,7 @@ CIPHERS = {"sslciphersuite", "sslproxyciphersuite"}
 TYPES, MAGIC = Path("/etc/mime.types"), Path("/etc/apache2/magic")
 
 _WORD = re.compile(r'("(?:[^"\\]|\\.)*"|\S+)\s*')
-_SECTION = re.compile(r'(\s*<Directory\s+)"?([^"~>]+?)"?(\s*>\s*)$', re.IGNORECASE)
+_SECTION = re.compile(r'(\s*+<Directory\s++)"?([^"~>]++)"?(\s*+>)$', re.IGNORECASE)
 MODULES_ELSEWHERE = re.compile(r"conf\.modules\.d/")
 OURS_INSTEAD = {"sslcertificatefile": CERTIFICATE, "sslcertificatekeyfile": KEY}
 
@@ -169,7 +169,7 @@ class _Mover:
 
     def line(self, line: Line) -> Iterator[Line]:
         if match := HOST_BEGIN.match(line.text):
-            self.changes.append(f"<VirtualHost *:$PORT>, not <VirtualHost {match[2]}>")
+            self.changes.append(f"<VirtualHost *:$PORT>, not <VirtualHost {match[2].strip()}>")
             yield Line(f"{match[1]}<VirtualHost *:{PORT}>", line.origin)
         elif match := _LINE.match(line.text):
             new = self._directive(match[2], (match[3] or "").strip())
@@ -283,7 +283,7 @@ def with_whole_path(text: str, reader: ApacheLines) -> str:
     match = _SECTION.match(text)
     if not match or match[2].startswith("/") or "*" in match[2]:
         return text
-    return f'{match[1]}"{_whole(match[2], reader)}"{match[3]}'
+    return f'{match[1]}"{_whole(match[2].strip(), reader)}"{match[3]}'
 
 
 def _whole(path: str, reader: ApacheLines) -> Path:

@@ -24,8 +24,8 @@ AMONG_WORDS = {
     "jkworkerproperty": re.compile(r"\.host=(\S+)"),
 }
 """Directives that name hosts in ways of their own."""
-_PASSING_LINE = re.compile(r"\s*([A-Za-z]\w*)\s+(.*?)\s*$")
-_QUOTED_OR_PLAIN = re.compile(r'"(?:[^"\\]|\\.)*"|\S+')
+_PASSING_LINE = re.compile(r"\s*+([A-Za-z]\w*+)\s++(.*)$")
+_QUOTED_OR_PLAIN = re.compile(r""""(?:[^"\\]|\\.)*"|'(?:[^'\\]|\\.)*'|(?:\\\s|\S)+""")
 _URL = re.compile(r"([a-z][a-z0-9+.-]*)://([^/\s]*)", re.IGNORECASE)
 _URLS = re.compile(r"://([^/\"]*)")
 _BY_SOCKET = re.compile(r"unix:", re.IGNORECASE)
@@ -36,8 +36,8 @@ _HANDLER_FLAG = re.compile(
     r"[\[,]\s*(?:H|handler|T|type)\s*=\s*([^,\]]*[%$][^,\]]*)", re.IGNORECASE
 )
 _CACHE = re.compile(r"(?:memcache|redis):([^\s\"]+)", re.IGNORECASE)
-_PROXY_FLAG = re.compile(r"[\[,]\s*(?:P|proxy)\s*[,\]]", re.IGNORECASE)
-_OPTION = re.compile(r"[A-Za-z]\w*=")
+_PROXY_FLAG = re.compile(r"[\[,]\s*(?:P|proxy)\s*[=,\]]", re.IGNORECASE)
+_OPTION = re.compile(r"[A-Za-z]\w*=|(?:nocanon|interpolate|noquery)$", re.IGNORECASE)
 LEADING = TARGETS | HANDLERS | {"proxypassreverse", "proxypassreversecookiedomain"}
 """Directives that name what requests are passed on to, or where its answers lead."""
 _PROXY_SECTION = re.compile(r"\s*<Proxy\s", re.IGNORECASE)
@@ -77,17 +77,19 @@ def _hosts(name: str, words: str) -> Iterator[str]:
 
 
 def _of_target(words: Sequence[str]) -> Iterator[str]:
-    """Return the hosts of URLs, but for balancers and sockets; without a URL, the last word."""
-    if any(word == "!" or _BY_SOCKET.match(word) for word in words):
-        return
-    targets = [(word[1].lower(), _host(word[2])) for word in map(_URL.match, words) if word]
-    yield from (host for scheme, host in targets if scheme != "balancer")
-    if not targets:
-        yield from [word for word in words if not _OPTION.match(word)][-1:]
+    """Return the host that comes last, but for options; balancers and sockets have none."""
+    for target in [word for word in words if not _OPTION.match(word)][-1:]:
+        if target == "!" or _BY_SOCKET.match(target):
+            continue
+        url = _URL.match(target)
+        if url is None:
+            yield target
+        elif url[1].lower() != "balancer":
+            yield _host(url[2])
 
 
 def _plain(words: str) -> list[str]:
-    return [word.strip('"') for word in _QUOTED_OR_PLAIN.findall(words)]
+    return [word.strip("\"'") for word in _QUOTED_OR_PLAIN.findall(words)]
 
 
 def _host(address: str) -> str:

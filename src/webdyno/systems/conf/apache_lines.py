@@ -32,17 +32,17 @@ DEBIANS = {
 """What its /etc/apache2/envvars gives to configurations."""
 
 MOST_DEFINED = 1_000_000
-_INCLUDE = re.compile(r'\s*Include(Optional)?\s+"?([^"]+?)"?\s*$', re.IGNORECASE)
+_INCLUDE = re.compile(r'\s*+Include(Optional)?\s++"?([^"]++)"?$', re.IGNORECASE)
 _CONDITION = re.compile(
-    r"\s*<(/?)If(Define|Module)\b\s*(!?)\s*\"?([^\s\">]*)\"?\s*>", re.IGNORECASE
+    r"\s*+<(/?)If(Define|Module)\b\s*+(!?)\s*+\"?([^\s\">]*+)\"?\s*+>", re.IGNORECASE
 )
-_DEFINE = re.compile(r'\s*(Un)?Define\s+(\w+)\s*("[^"]*"|\S*)\s*$', re.IGNORECASE)
+_DEFINE = re.compile(r'\s*+(Un)?Define\s++(\w++)\s*+("[^"]*"|\S*+)$', re.IGNORECASE)
 _SERVER_ROOT = re.compile(r'\s*ServerRoot\s+"?([^"\s]+)', re.IGNORECASE)
 _LOAD = re.compile(r"\s*LoadModule\s+(\w+)", re.IGNORECASE)
-_MACRO = re.compile(r"\s*<Macro\s+\S+\s+([^>]*)>", re.IGNORECASE)
+_MACRO = re.compile(r"\s*+<Macro\s++\S++\s++([^>]*+)>", re.IGNORECASE)
 _QUOTED_NAME = re.compile(r"""(\s*)(["'])([^"'\\]*)\2\s*(.*)""", re.DOTALL)
 _NAME = re.compile(r"\s*(?:<(?:/?[A-Za-z][\w-]*>?)|[A-Za-z][\w-]*)(?:\s|$)")
-HOST_BEGIN = re.compile(r"(\s*)<VirtualHost\s+(.*?)\s*>\s*$", re.IGNORECASE)
+HOST_BEGIN = re.compile(r"(\s*+)<VirtualHost\s++(.*)>$", re.IGNORECASE)
 HOST_END = re.compile(r"\s*</VirtualHost>", re.IGNORECASE)
 _LISTEN = re.compile(r"\s*Listen\s+(\S+)\s*(\S*)", re.IGNORECASE)
 _SSL = re.compile(r"\s*SSLEngine\s+on\b", re.IGNORECASE)
@@ -95,7 +95,7 @@ class ApacheLines:
 
     def _lines(self, file: Path, named: Origin | None = None, depth: int = 0) -> Iterator[Line]:
         for written, origin in _join_lines(self.request.files.lines(file, named, depth)):
-            text = _with_plain_name(written)
+            text = _plain(written)
             if match := _CONDITION.match(text):
                 if self._condition(match, origin):
                     yield Line(text, origin)
@@ -105,7 +105,9 @@ class ApacheLines:
             if match := _MACRO.match(text):
                 self._kept |= _parameters(match[1], origin)
             filled = self._variables.fill(text, origin, own=self._kept)
-            line = Line(_with_plain_name(filled), origin)
+            line = Line(_plain(filled), origin)
+            if line.text.endswith("\\"):
+                raise UserError(f"{origin} ends in a backslash and a blank; leave one of them out")
             if (words := line.text.split()) and not _NAME.match(line.text):
                 raise UserError(f"{origin}: {words[0]} is no directive's name; write it out")
             self._note(line.text)
@@ -186,10 +188,11 @@ class ApacheLines:
         return list(below)
 
 
-def _with_plain_name(text: str) -> str:
-    """Return a line with the directive's name out of quotes, which Apache takes off it."""
+def _plain(text: str) -> str:
+    """Return a line without what Apache takes off it: quotes of its first word, blanks behind."""
+    text = text.rstrip()
     match = _QUOTED_NAME.fullmatch(text)
-    return f"{match[1]}{match[3]} {match[4]}" if match else text
+    return f"{match[1]}{match[3]} {match[4]}".rstrip() if match else text
 
 
 def _parameters(words: str, origin: Origin) -> set[str]:
@@ -268,7 +271,7 @@ def hosts_of(lines: Sequence[Line]) -> list[VirtualHost]:
     host: VirtualHost | None = None
     for line in lines:
         if match := HOST_BEGIN.match(line.text):
-            host = VirtualHost(match[2], [])
+            host = VirtualHost(match[2].strip(), [])
             hosts.append(host)
         if host:
             host.lines.append(line)

@@ -13,6 +13,7 @@ from webdyno.core.errors import OperationError, UserError
 from webdyno.core.files import cause_of
 from webdyno.core.request import host_name_of
 from webdyno.core.service import ORIGINS, Origins
+from webdyno.core.tables import limited_cpu
 from webdyno.core.text import in_one_line
 from webdyno.host.users import server_user
 from webdyno.systems.conf import passing
@@ -38,6 +39,7 @@ from webdyno.systems.target import (
 )
 
 Move = Callable[[RelocationRequest], RelocatedConfig]
+READ_WITHIN_CPU_S = 60.0
 CHANGES = "changes.txt"
 """Next to a configuration in which they can't stand."""
 
@@ -190,7 +192,9 @@ def make(spec: TargetSpec) -> GeneratedService:
 def relocate(server: str, request: RelocationRequest) -> RelocatedConfig:
     """Read and move the configuration of a server, whose module alone is imported for that."""
     move: Move = import_module(f"{__package__}.{server}").relocate
-    return move(request)
+    slow = f"{request.file} takes more than {READ_WITHIN_CPU_S:g} s to read; include less"
+    with limited_cpu(READ_WITHIN_CPU_S, slow):
+        return move(request)
 
 
 def _service(

@@ -63,6 +63,8 @@ FILES_PER_CONNECTION, SPARE_FILES = 2, 200
 """To the client and on; those of listeners, checks and logs."""
 THROUGH = "socks4"
 """Before the address of somebody who passes it on further."""
+INITIALLY, _NO_ADDRESS = "init-addr", {"last", "libc", "none", ""}
+"""Before the addresses that a name has until it is looked up, and what stands for none there."""
 _LOCAL = re.compile(r"(?:(?:unix|uxst|uxdg|abnsz?|fd|sockpair)@|/)")
 _KIND = re.compile(r"(?:ip|tcp|mptcp|quic)v?[46]?@")
 _ADDRESS = re.compile(
@@ -161,7 +163,7 @@ class _Mover:
         name, values = line.name, line.values
         if section == "global" and name in NOT_HERE:
             return NOT_HERE[name]
-        if values[:2] == ["stats", "socket"] or name == "server-state-file":
+        if values[:2] == ["stats", "socket"] or "server-state" in name:
             return "it is nobody's but the run's"
         if name in CIPHERS and (why := why_no_ciphers(values[-1])):
             return why
@@ -269,6 +271,9 @@ def passed_on(line: ConfigLine) -> Iterator[PassedOn]:
     addresses = [] if index is None else words[index : index + 1]
     if THROUGH in words:
         addresses += words[words.index(THROUGH) + 1 :][:1]
+    if INITIALLY in words:
+        named = words[words.index(INITIALLY) + 1 :][:1]
+        addresses += [each for each in ",".join(named).split(",") if each not in _NO_ADDRESS]
     for address in addresses:
         if not _LOCAL.match(address) and (host := _host(address)) not in _AS_CLIENTS_ASKED:
             yield PassedOn(host, line.origin)

@@ -33,7 +33,7 @@ from webdyno.systems.conf.relocation import (
 _CLOSES = re.compile(r"^(\s*)\}( # end of .*)?$")
 _CONDITION = re.compile(r'^(\s*(?:else )?\$\w+\["[^"]*"\] \S+ )"(.*)" \{$')
 _BLOCK_NUMBER = re.compile(r"^\s*# block \d+$")
-_SETS = re.compile(r"^(\s*)([a-z][\w.-]*)\s*=\s(.*)$")
+_SETS = re.compile(r"^(\s*)([A-Za-z][\w.-]*)\s*=\s(.*)$")
 _INCLUDE = re.compile(r'(?m)^([ \t]*include[ \t]+")(?!/)')
 _FOLDER = re.compile(r'(?m)^([ \t]*var\.conf_dir[ \t]*=)[ \t]*"(/[^"\n]*)"')
 _IN_FOLDER = re.compile(r'(?m)^[ \t]*include[ \t]+(?:var\.)?conf_dir[ \t]*\+[ \t]*"/([^"*?\n]+)"')
@@ -141,7 +141,7 @@ def _statements(lines: list[str]) -> Iterator[Statement]:
                 if more == f"{match[1]})":
                     break
         if match[2] not in _GIVEN:
-            yield Statement(whole, match[2])
+            yield Statement(whole, match[2].lower())
 
 
 def _with_escaped_quotes(line: str) -> str:
@@ -181,12 +181,14 @@ OF_ANOTHER_PAIR = {"ssl.ca-file", "ssl.stapling-file"}
 WITH_PROGRAMS = {"fastcgi.server", "scgi.server"}
 _SOCKET = re.compile(r'^((?:else )?\$SERVER\["socket"\] == )"([^"]*)"( \{)$')
 _HTTP_HOST = re.compile(r'(?:else )?\$HTTP\["host"\] (==|=~|=\^|=\$) "(.*)" \{$')
-_BIN_PATH = re.compile(r'^\s*"bin-path"\s*=> "(.*)",$')
-_SOCKET_PATH = re.compile(r'^(\s*"socket"\s*=> )"(.*)",$')
-_PLACE = re.compile(r'^(?P<margin>\s*)"(?P<key>host|port|socket)"\s*=> "?(?P<value>[^"]*?)"?,?$')
-PASSING = re.compile(r'"host"|\.hostname|memcache-hosts|include_shell')
+_BIN_PATH = re.compile(r'^\s*"bin-path"\s*=> "(.*)",$', re.IGNORECASE)
+_SOCKET_PATH = re.compile(r'^(\s*"socket"\s*=> )"(.*)",$', re.IGNORECASE)
+_PLACE = re.compile(
+    r'^(?P<margin>\s*)"(?P<key>host|port|socket)"\s*=> "?(?P<value>[^"]*?)"?,?$', re.IGNORECASE
+)
+PASSING = re.compile(r'"host"|\.hostname|memcache-hosts|include_shell', re.IGNORECASE)
 """In lines that are likely to name hosts."""
-_HOST = re.compile(r'^\s*"host"\s*=> (.*?),?$')
+_HOST = re.compile(r'^\s*"host"\s*=> (.*?),?$', re.IGNORECASE)
 _BACKENDS = re.compile(r"[\w-]+\.server|vhostdb\.\w+")
 _NAMED = re.compile(r"[\w.-]+\.hostname|[\w.-]+\.memcache-hosts")
 _TEXT = re.compile(r'"([^"]*)"')
@@ -364,7 +366,7 @@ def _to_backends(backends: Backends, lines: list[str]) -> Iterator[str]:
         if any(map(_BIN_PATH.match, group)):  # lighttpd starts it
             yield from group
             continue
-        places = {match["key"]: match for line in group if (match := _PLACE.match(line))}
+        places = {match["key"].lower(): match for line in group if (match := _PLACE.match(line))}
         place = places.get("socket") or places.get("host")
         address = None
         if place and place["value"].startswith("/"):

@@ -22,11 +22,11 @@ from webdyno.systems.conf.nginx_read import (
     Directive,
     hosts_at_start,
     lead_to_backends,
-    lines_of,
     of_name,
     passed_on,
     read_directives,
 )
+from webdyno.systems.conf.nginx_write import lines_of
 from webdyno.systems.conf.relocation import (
     CERTIFICATE,
     FOLDER,

@@ -13,7 +13,7 @@ import crossplane
 
 from webdyno.core.errors import UserError
 from webdyno.core.format import listed_to
-from webdyno.core.service import Line, Origin
+from webdyno.core.service import Origin
 from webdyno.systems.conf.config_files import BRACED_OR_PLAIN, Variables
 from webdyno.systems.conf.passing import PORTS, Backends, PassedOn
 from webdyno.systems.conf.relocation import RelocationRequest
@@ -21,7 +21,6 @@ from webdyno.systems.conf.relocation import RelocationRequest
 SYSTEM = Path("/etc/nginx")
 """Where nginx of distributions looks for relative paths."""
 DEEPEST_BLOCKS = 100
-INDENT = "    "
 TEMPLATES = (".template", ".tmpl", ".tpl")
 FOLDERS_OF_PARTS = {"conf.d", "sites-available", "sites-enabled", "http.d", "default.d"}
 SHOWN_FILES = 3
@@ -67,21 +66,6 @@ def read_directives(request: RelocationRequest) -> list[Directive]:
         named = listed_to(SHOWN_FILES, list(map(str, reader.of_this_machine)))
         request.notes.append(f"includes of this machine: {named}")
     return directives
-
-
-def lines_of(directives: list[Directive], depth: int = 0) -> Iterator[Line]:
-    """Return the lines of directives, each with where it comes from."""
-    margin = INDENT * depth
-    for directive in directives:
-        origin, plain = directive.origin, {"directive": directive.name, "args": directive.args}
-        if directive.block is not None:
-            head = crossplane.build([plain | {"block": []}]).removesuffix("\n}")
-            yield from (Line(margin + text, origin) for text in head.split("\n"))
-            yield from lines_of(directive.block, depth + 1)
-            yield Line(margin + "}", origin)
-        else:
-            text = margin + crossplane.build([plain])
-            yield from (Line(part, origin) for part in text.split("\n"))
 
 
 @dataclass
