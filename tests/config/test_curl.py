@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 
 from webdyno.config.traffic import read_curl
 from webdyno.core.errors import UserError
+from webdyno.core.files import neighbor
 from webdyno.core.request import WrittenRequest
 
 
@@ -122,3 +123,17 @@ def test_it_is_what_curl_sends(options: str) -> None:
     entry = read_curl(command)
     assert (entry["path"], entry["body"]) == (seen["path"], seen["body"])
     assert entry["headers"].items() <= seen.items(), json.dumps(seen)
+
+
+def test_what_is_no_text_is_sent_as_it_is(tmp_path: Path) -> None:
+    (body := tmp_path / "body").write_bytes(b"a=\xff&b")
+    assert read_curl(f"curl -G -d @{body} http://h/p")["path"] == "/p?a=%FF&b"
+    smile = read_curl(r"curl -d $'\ud83d\ude00 \ud800' http://h/")
+    assert smile["body"] == "\N{GRINNING FACE} \N{REPLACEMENT CHARACTER}"
+
+
+@pytest.mark.parametrize("name", ["\0", "\ud800"])
+def test_what_is_no_name_of_a_file_is_refused(tmp_path: Path, name: str) -> None:
+    (said := tmp_path / "a.jsonl").write_text(json.dumps({"path": "/", "body_file": name}))
+    with pytest.raises(UserError, match="can't be read"):
+        neighbor(said, name, "here")

@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
-from urllib.parse import quote_plus
+from urllib.parse import quote_from_bytes, quote_plus
 
 from webdyno.config.checks import check_tables
 from webdyno.config.experiment import Override
@@ -109,7 +109,8 @@ def read_curl(command: str, file: Path | None = None) -> Entry:
     said = dict(options)
     path = path_of(urls[0], place)
     if "-G" in said and body is not None:
-        path, body = f"{path}{'&' if '?' in path else '?'}{body.decode()}", None
+        path += f"{'&' if '?' in path else '?'}{quote_from_bytes(body, bytes(range(128)))}"
+        body = None
     default = "HEAD" if "-I" in said else "POST" if body is not None else "GET"
     entry: Entry = {"path": path, "method": said.get("-X", default).upper()}
     said_headers = _curl_headers(options, data, place, sends_body=body is not None)
@@ -142,19 +143,18 @@ def _curl_words(command: str, place: str) -> tuple[list[tuple[str, str]], list[s
 
 
 def _unescape(text: str) -> str:
-    r"""Read what bash takes $'…' for: browsers write ! as \u0021."""
+    r"""Read what bash takes $'…' for: browsers write ! as \u0021, others in two halves."""
 
     def letter(match: re.Match[str]) -> str:
         short, long, hexadecimal, octal, other = match.groups()
-        if code := short or long or hexadecimal:
-            number = int(code, 16)
-        elif octal:
-            number = int(octal, 8)
-        else:
+        if other:
             return _LETTERS.get(other, other)
+        code = short or long or hexadecimal
+        number = int(code, 16) if code else int(octal, 8)
         return chr(number) if number <= 0x10FFFF else "\N{REPLACEMENT CHARACTER}"
 
-    return _ESCAPES.sub(letter, text)
+    units = _ESCAPES.sub(letter, text).encode("utf-16-le", "surrogatepass")
+    return units.decode("utf-16-le", "replace")
 
 
 def _curl_headers(

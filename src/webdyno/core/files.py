@@ -335,13 +335,16 @@ def neighbor(file: Path, name: str, place: str) -> Path:
     either file or what leads there, and so have anything there by the time that it is read.
     """
     folder, path = file.parent, file.parent / name
-    for part, said in ((file, str(file)), (path, f"{place}: {path}")):
-        with reading(said), opened(part) as end:
-            if end.others:
-                raise UserError(
-                    f"{place}: others may change {end.others}, and {name} would be sent: copy both "
-                    "files to where only you can write"
-                )
+    try:
+        for part, said in ((file, str(file)), (path, f"{place}: {path}")):
+            with reading(said), opened(part) as end:
+                if end.others:
+                    raise UserError(
+                        f"{place}: others may change {end.others}, and {name} would be sent: copy "
+                        "both files to where only you can write"
+                    )
+    except ValueError as error:  # a NUL in its name, or what is no letter
+        raise unreadable(f"{place}: {name!r}", error) from None
     if not path.resolve().is_relative_to(folder.resolve()):
         raise UserError(
             f"{place}: {name} isn't below {folder.absolute()}, where the file lies that names it: "

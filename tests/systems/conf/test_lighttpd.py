@@ -166,3 +166,16 @@ def test_a_relative_root_begins_where_webdyno_is_called(tmp_path: Path) -> None:
     file.write_text('server.document-root = "public"\n')
     found = relocate_lighttpd(RelocationRequest(file, folder=tmp_path / "here"))
     assert f'server.document-root = "{tmp_path}/here/public"' in found.text
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        '$HTTP["url"] =^ "/\\" {\nproxy.server += (( \\"host\\" => \\"192.0.2.9\\" ))\n#" {\n}\n',
+        'setenv.add-response-header = ( "K\\" => \\"v\\" )\nserver.tag = \\"x" => "v" )\n',
+        'server.tag = "a\nserver.name = 1"\n',
+    ],
+)
+def test_a_text_of_several_lines_is_no_settings(tmp_path: Path, text: str) -> None:
+    with pytest.raises(UserError, match="would be read as something else"):
+        moved(tmp_path, text)

@@ -6,8 +6,8 @@ from pathlib import Path
 import crossplane
 import pytest
 
+from webdyno.systems.conf.nginx import lines_of
 from webdyno.systems.conf.nginx_read import Directive
-from webdyno.systems.conf.nginx_write import lines_of
 
 WORDS = (
     *("", "a", "#", "a b", "it's", 'a"b', "a\n; b", r"~ \.x$", "${a}b", "$a{", r"\;", "x\x7f"),
@@ -25,8 +25,8 @@ def test_no_word_becomes_another_one_or_a_directive(tmp_path: Path, word: str) -
     server = Directive("server", [], [Directive(word or "a", ["b", word]), Directive("end", [])])
     file = tmp_path / "nginx.conf"
     file.write_text("\n".join(line.text for line in lines_of([server])))
-    found = crossplane.parse(str(file), strict=False, check_ctx=False, check_args=False)
-    first, last = found["config"][0]["parsed"][0]["block"]
+    read = crossplane.parse(str(file), strict=False, check_ctx=False, check_args=False)
+    first, last = read["config"][0]["parsed"][0]["block"]
     assert list(map(meant, [first["directive"], *first["args"]])) == [
         *(meant(word or "a"), "b"),
         meant(word),

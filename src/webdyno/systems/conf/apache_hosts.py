@@ -36,7 +36,7 @@ _HANDLER_FLAG = re.compile(
     r"[\[,]\s*(?:H|handler|T|type)\s*=\s*([^,\]]*[%$][^,\]]*)", re.IGNORECASE
 )
 _CACHE = re.compile(r"(?:memcache|redis):([^\s\"]+)", re.IGNORECASE)
-_PROXY_FLAG = re.compile(r"[\[,]\s*(?:P|proxy)\s*[=,\]]", re.IGNORECASE)
+PROXY_FLAG = re.compile(r"[\[,]\s*(?:P|proxy)\s*[=,\]]", re.IGNORECASE)
 _OPTION = re.compile(r"[A-Za-z]\w*=|(?:nocanon|interpolate|noquery)$", re.IGNORECASE)
 LEADING = TARGETS | HANDLERS | {"proxypassreverse", "proxypassreversecookiedomain"}
 """Directives that name what requests are passed on to, or where its answers lead."""
@@ -59,7 +59,7 @@ def _hosts(name: str, words: str) -> Iterator[str]:
     if name in TARGETS:
         yield from _of_target(_plain(words)[-1:] if name in REMOTES else _plain(words))
     elif name in HANDLERS:
-        if name == "rewriterule" and _PROXY_FLAG.search(words):
+        if name == "rewriterule" and PROXY_FLAG.search(words):
             yield from _of_target(_plain(words)[1:2])
         for target in _BY_HANDLER.findall(words):
             yield from _of_target([target])

@@ -9,6 +9,7 @@ from typing import NamedTuple
 from webdyno.core.errors import UserError
 from webdyno.core.format import listed, listed_to
 from webdyno.core.service import Line
+from webdyno.systems.conf.apache_hosts import PROXY_FLAG
 from webdyno.systems.conf.relocation import MODULES
 
 FOLDERS = (
@@ -50,7 +51,6 @@ _SCHEME = re.compile(r"\b(fcgi|https?|h2c?|ajp|scgi|uwsgi|wss?|ftp|balancer)://"
 _HANDLER = re.compile(r'\s*(?:Set|Add)Handler\s+("[^"]*"|\S+)', re.IGNORECASE)
 _TYPE = re.compile(r"\s*(?:AddType|ForceType)\s+\"?(application/x-httpd-[^\s\"]+)", re.IGNORECASE)
 _REWRITTEN = re.compile(r"(?i:\s*RewriteRule)\b.*?\[[^]]*\bH=([^],]+)[^]]*\]\s*$", re.DOTALL)
-_PROXIED = re.compile(r"\[(?:[^]]*,)?\s*(?:P|proxy)\s*(?:[=,][^]]*)?\]\s*$")
 _ACTION = re.compile(r"\s*Action\s+\"?([^\s\"]+)", re.IGNORECASE)
 _CONDITION = re.compile(r"\s*<(/?)If(?:Module|Define|Version)\b", re.IGNORECASE)
 
@@ -243,7 +243,7 @@ def _of_line(text: str) -> Iterator[str]:
     if module := MODULE_OF.get(name):
         yield module
     is_proxy = name.startswith(("proxy", "balancermember"))
-    if is_proxy or (name == "rewriterule" and _PROXIED.search(rest)):
+    if is_proxy or (name == "rewriterule" and PROXY_FLAG.search(rest)):
         yield from (SCHEMES[scheme] for scheme in _SCHEME.findall(rest) if scheme in SCHEMES)
     if name.startswith("scriptalias"):
         yield "cgid"

@@ -10,6 +10,7 @@ from pathlib import Path
 from webdyno.core.errors import UserError
 from webdyno.core.service import Origin
 from webdyno.core.text import SECRET
+from webdyno.systems.conf.lighttpd_print import demand_known_lines
 from webdyno.systems.conf.passing import Backends, find_places
 from webdyno.systems.conf.relocation import (
     FOLDER,
@@ -95,7 +96,7 @@ def statements(request: RelocationRequest, changes: list[str]) -> list[Statement
         lines = _TIME.sub("", complained).splitlines()
         complaints = [line for line in lines if "WARNING" not in line]
         raise UserError(f"lighttpd says: {'; '.join(complaints) or 'nothing'}")
-    printed = reader.printed
+    demand_known_lines(printed := reader.printed, request.file)
     for name, mark in marks.items():
         printed = printed.replace(mark, f'" + env.{name} + "')
     return list(_statements(printed.splitlines()))
@@ -183,9 +184,7 @@ _SOCKET = re.compile(r'^((?:else )?\$SERVER\["socket"\] == )"([^"]*)"( \{)$')
 _HTTP_HOST = re.compile(r'(?:else )?\$HTTP\["host"\] (==|=~|=\^|=\$) "(.*)" \{$')
 _BIN_PATH = re.compile(r'^\s*"bin-path"\s*=> "(.*)",$', re.IGNORECASE)
 _SOCKET_PATH = re.compile(r'^(\s*"socket"\s*=> )"(.*)",$', re.IGNORECASE)
-_PLACE = re.compile(
-    r'^(?P<margin>\s*)"(?P<key>host|port|socket)"\s*=> "?(?P<value>[^"]*?)"?,?$', re.IGNORECASE
-)
+_PLACE = re.compile(r'(?i)(?P<margin>\s*)"(?P<key>host|port|socket)"\s*=> "?(?P<value>[^"]*?)"?,?$')
 PASSING = re.compile(r'"host"|\.hostname|memcache-hosts|include_shell', re.IGNORECASE)
 """In lines that are likely to name hosts."""
 _HOST = re.compile(r'^\s*"host"\s*=> (.*?),?$', re.IGNORECASE)

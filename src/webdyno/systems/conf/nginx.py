@@ -7,7 +7,11 @@ from dataclasses import replace
 from itertools import count
 from pathlib import Path
 
+import crossplane
+from crossplane.builder import EXTERNAL_BUILDERS
+
 from webdyno.core.errors import UserError
+from webdyno.core.service import Line
 from webdyno.systems.conf import passing
 from webdyno.systems.conf.nginx_hosts import (
     DEFAULT,
@@ -26,7 +30,6 @@ from webdyno.systems.conf.nginx_read import (
     passed_on,
     read_directives,
 )
-from webdyno.systems.conf.nginx_write import lines_of
 from webdyno.systems.conf.relocation import (
     CERTIFICATE,
     FOLDER,
@@ -39,6 +42,9 @@ from webdyno.systems.conf.relocation import (
     with_marks_shown,
 )
 
+INDENT = "    "
+_PLAIN = re.compile(r"(?!#)(?:\\\S|\$\{\w+\}|[^\s{};\"'\\])+(?<!\$)")
+"""A word that needs no quotes."""
 TEMPORARY = ("client_body", "proxy", "fastcgi", "scgi", "uwsgi")
 NOT_HERE = {
     "user": NO_OTHER_USER,
@@ -88,6 +94,38 @@ def relocate(request: RelocationRequest) -> RelocatedConfig:
         passed_on=passed_on(directives),
         origins=[line.origin for line in lines],
     )
+
+
+def lines_of(directives: list[Directive], depth: int = 0) -> Iterator[Line]:
+    """Return the lines of directives, each with where it comes from."""
+    margin = INDENT * depth
+    for directive in directives:
+        end = ";" if directive.block is None else " {"
+        text = f"{margin}{_head(directive)}{end}"
+        if directive.name in EXTERNAL_BUILDERS:  # code
+            plain = {"directive": directive.name, "args": directive.args}
+            text = margin + crossplane.build([plain])
+        yield from (Line(part, directive.origin) for part in text.split("\n"))
+        if directive.block is not None:
+            yield from lines_of(directive.block, depth + 1)
+            yield Line(margin + "}", directive.origin)
+
+
+def _head(directive: Directive) -> str:
+    words = " ".join(map(_quoted, directive.args))
+    return (
+        f"if ({words})" if directive.name == "if" else f"{_quoted(directive.name)} {words}".strip()
+    )
+
+
+def _quoted(word: str) -> str:
+    """Return a word in quotes if it needs them, which no quotation mark in it ends."""
+    if _PLAIN.fullmatch(word):
+        return word
+    quote = '"' if "'" in word and '"' not in word else "'"
+    # What a backslash is before stays as it is.
+    inner = re.sub(rf"(?s)(\\.)|[{quote}\\]", lambda match: match[1] or f"\\{match[0]}", word)
+    return f"{quote}{inner}{quote}"
 
 
 class _Mover:
