@@ -31,7 +31,7 @@ from webdyno.systems.layouts import (
     python_tools,
     settings,
     typed_settings,
-    wanted,
+    variables,
 )
 from webdyno.systems.layouts.app import FoundApp, matching
 from webdyno.systems.layouts.routes import routes_of_openapi, routes_of_sources, untried_paths
@@ -72,7 +72,7 @@ def test_sources_of_one_thing(text: str) -> None:
     source = text * (MANY // len(text)) + "y"
     of_python = (django, python, python_fills, python_tools)
     of_node = (fills, node_environment)
-    others = (dockerfile, jvm, layouts, logins, php_and_ruby, settings, typed_settings, wanted)
+    others = (dockerfile, jvm, layouts, logins, php_and_ruby, settings, typed_settings, variables)
     for module in (*of_python, *of_node, *others):
         for pattern in vars(module).values():
             if isinstance(pattern, re.Pattern):

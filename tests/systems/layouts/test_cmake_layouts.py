@@ -5,8 +5,9 @@ from pathlib import Path
 import pytest
 
 from systems.layouts.laid_out import Case, check, choices, laid_out
-from webdyno.systems.layouts import find_app, remedies
+from webdyno.systems.layouts import find_app
 from webdyno.systems.layouts.app import FoundApp
+from webdyno.systems.layouts.remedies import remedies
 
 CONFIGURE = "cmake -S . -B build -DCMAKE_BUILD_TYPE=Release -DBUILD_TESTING=OFF"
 SERVER = (

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from e2e.own import make_repository
-from systems.layouts.laid_out import Case, check, laid_out
+from systems.layouts.laid_out import Case, Files, check, laid_out
 from systems.layouts.test_node_layouts import LISTENS, NPM, PRODUCTION, package
 from webdyno.systems.layouts import find_app
 from webdyno.systems.layouts.settings import with_env_file
@@ -154,7 +154,7 @@ def test_databases_and_variables_of_node(tmp_path: Path, name: str) -> None:
 
 
 def test_a_bundle_gets_what_the_example_says(tmp_path: Path) -> None:
-    files = {
+    files: Files = {
         "package.json": package(
             "node build", "@sveltejs/adapter-node", "dotenv", scripts={"build": "vite build"}
         ),

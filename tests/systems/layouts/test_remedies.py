@@ -5,8 +5,9 @@ from pathlib import Path
 import pytest
 
 from systems.layouts.laid_out import laid_out
-from webdyno.systems.layouts import missing_tools, remedies
+from webdyno.systems.layouts import missing_tools
 from webdyno.systems.layouts.app import FoundApp
+from webdyno.systems.layouts.remedies import remedies
 from webdyno.systems.layouts.variables import fixed_address, given_port
 
 LINES = {

@@ -246,7 +246,7 @@ def test_an_example_is_copied_where_the_file_is_read_and_not_in_git(tmp_path: Pa
 
 
 def test_addresses_stay_out_of_a_file_that_scripts_read(tmp_path: Path) -> None:
-    files = {
+    files: Files = {
         "package.json": {"scripts": {"start": "node s.js"}, "dependencies": {"dotenv": "1"}},
         "s.js": "listen(process.env.PORT)\n",
         ".env.example": "DATABASE_URL=postgres://x\nA=1\nPORT=3000\n",

@@ -9,7 +9,6 @@ from webdyno.core.tables import read_text, read_toml, table
 from webdyno.systems.layouts.app import SOURCES, FoundApp, sources
 from webdyno.systems.layouts.fills import filled_by_files
 from webdyno.systems.layouts.node_package import members_of, package_in
-from webdyno.systems.layouts.other_services import not_provided
 from webdyno.systems.layouts.settings import example_of
 from webdyno.systems.layouts.variables import variables_read
 
@@ -168,14 +167,9 @@ def with_services(app: FoundApp, folder: Path) -> FoundApp:
     texts = [text for text in map(read_text, files) if text and not UNBUILT.search(text)]
     of_prisma = dict(_addresses_of_prisma(folder))
     names = variables_read(folder) | of_prisma.keys()
-    packages = _packages(folder) or "\n".join(texts)
-    of_jvm = _build_files_of_jvm(app.start, folder)
-    has_database = any(
-        DRIVERS[name].search(packages + of_jvm) for name in ("postgresql", "mariadb")
-    )
-    app = replace(app, doubts=(*app.doubts, *not_provided(packages + of_jvm, names, has_database)))
+    packages = packages_of(folder) or "\n".join(texts)
     if app.services:  # by the layout's own way
-        return app if app.setup else _filled_apart(app, folder, of_jvm)
+        return app if app.setup else _filled_apart(app, folder)
     addresses = [*ADDRESS.finditer("\n".join([example_of(folder), *texts]))]
     without_tls = {match["name"].upper() for match in addresses if match["without_tls"]}
     schemes = of_prisma | dict(_schemes(addresses, names))
@@ -242,14 +236,16 @@ MAKES_TABLES = re.compile(r"ddl-auto|hbm2ddl|schema-management|database\.generat
 """In a configuration of the JVM's."""
 
 
-def _build_files_of_jvm(start: str, folder: Path) -> str:
+def build_files_of_jvm(start: str, folder: Path) -> str:
+    """Return what says what a program of the JVM's needs, its module's file with it."""
     module = OF_MODULE.search(start)
     places = [folder, *([folder / module[1]] if module else [])]
     return "".join(read_text(place / name) or "" for place in places for name in OF_JVM)
 
 
-def _filled_apart(app: FoundApp, folder: Path, build_files: str) -> FoundApp:
+def _filled_apart(app: FoundApp, folder: Path) -> FoundApp:
     """Have migrations of SQL run that no library and no mapper of the JVM's runs."""
+    build_files = build_files_of_jvm(app.start or "", folder)
     configured = sources(folder, {".properties", ".yml", ".yaml"})
     text = build_files + "".join(read_text(path) or "" for path in configured)
     if not build_files or MAKES_TABLES.search(text):
@@ -278,7 +274,7 @@ def _not_found(service: str, folder: Path, text: str) -> Iterator[str]:
         yield ELSEWHERE.format(service=service)
 
 
-def _packages(folder: Path) -> str:
+def packages_of(folder: Path) -> str:
     """Return the lists of what is needed, without what others need in their turn."""
     names = list(MANIFESTS)
     of_pipenv = "\n".join(table(read_toml(folder / "Pipfile") or {}, "packages"))

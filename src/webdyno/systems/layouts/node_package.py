@@ -1,5 +1,6 @@
 """A package.json, what manages its packages, and the members of a workspace."""
 
+import json
 import re
 import shutil
 from collections.abc import Iterator, Mapping
@@ -25,6 +26,8 @@ LOCK_FILES = {
     "bun.lockb": "bun",
     "package-lock.json": "npm",
 }
+OF_LOCK = re.compile(r'"packages":\s{0,9}\{\s{0,9}"":\s{0,9}\{')
+"""Before what a lock file of npm's is of."""
 LOCKED_BY = re.compile(r"^lockfileVersion:\s*['\"]?(\d+)", re.MULTILINE)
 PNPM_OF_LOCK = {"5": "7", "6": "8", "9": "9"}
 MEMBER = {
@@ -109,9 +112,20 @@ def manager_of(folder: Path, package: Package) -> Manager:
 
 def _agrees(lock: Path, package: Package) -> bool:
     """Whether a lock file of npm's is of what the package wants now: else `npm ci` refuses it."""
-    top = table(json_table(read_text(lock) or ""), "packages", "")
+    text = read_text(lock) or ""
+    begin = OF_LOCK.search(text)
+    top = _first_table(text[begin.end() - 1 :]) if begin else {}
     kinds = ("dependencies", "devDependencies")
     return not top or all(table(top, kind) == table(package.data, kind) for kind in kinds)
+
+
+def _first_table(text: str) -> Mapping[str, Any]:
+    """Return the table that a text begins with: the rest of a long file isn't read."""
+    try:
+        value = json.JSONDecoder().raw_decode(text)[0]
+    except (ValueError, RecursionError):
+        return {}
+    return value if is_table(value) else {}
 
 
 def _version_of_pnpm(folder: Path) -> str | None:

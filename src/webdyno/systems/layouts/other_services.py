@@ -2,6 +2,13 @@
 
 import re
 from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+
+from webdyno.core.tables import read_text
+from webdyno.systems.layouts.app import FoundApp, sources
+from webdyno.systems.layouts.databases import DRIVERS, build_files_of_jvm, packages_of
+from webdyno.systems.layouts.variables import variables_read
 
 OTHERS = {
     "MongoDB": re.compile(
@@ -25,7 +32,7 @@ WHOLE = ("URL", "URI", "HOST", "CONNECTION")
 """Ends of the names that say where it is."""
 OF_OTHERS = {
     "MongoDB": re.compile(
-        r"(?:\w+_)?MONGO(?!_EXPRESS|_INITDB)\w*|(?:\w+_)?(?:DB|DATABASE)_(?:HOST|CONNECTION)"
+        r"(?:\w+_)?MONGO(?!_EXPRESS|_INITDB)\w*|(?:\w+_)?(?:DB|DATABASE)_(?:HOST|CONNECTION|UR[IL])"
     ),
     "RabbitMQ": re.compile(r"\w*(?:RMQ|AMQP|RABBIT)\w*(?:URL|URI|HOST|SERVER)"),
     "Kafka": re.compile(r"\w*KAFKA\w*"),
@@ -39,11 +46,18 @@ NOT_PROVIDED = (
 )
 
 
-def not_provided(packages: str, names: set[str], has_database: bool) -> Iterator[str]:
-    """Return which services an application needs that webdyno doesn't start.
+def with_other_services(app: FoundApp, folder: Path) -> FoundApp:
+    """Name the services that an application needs and webdyno doesn't start."""
+    if not app.start:
+        return app
+    packages = packages_of(folder) or "\n".join(read_text(path) or "" for path in sources(folder))
+    packages += build_files_of_jvm(app.start, folder)
+    doubts = _not_provided(packages, variables_read(folder))
+    return replace(app, doubts=(*app.doubts, *doubts))
 
-    `has_database`: whether there is one of the catalog, so others are for what few applications do.
-    """
+
+def _not_provided(packages: str, names: set[str]) -> Iterator[str]:
+    has_database = any(DRIVERS[name].search(packages) for name in ("postgresql", "mariadb"))
     for service, pattern in OTHERS.items():
         is_one_of_two = has_database and service in DATABASES
         if pattern.search(packages) and not is_one_of_two:

@@ -83,10 +83,10 @@ def _rails_paths(routes: str) -> list[str]:
         below = None if None in prefixes else "".join(filter(None, prefixes))
         if (scope := SCOPE.match(line)) and OPENS.search(line):
             around.append((margin, f"/{scope['path']}"))
-        elif found := RAILS_PATH.match(line):
-            gets += [f"{below}/{found['path']}"] if below is not None else []
-        elif found := RESOURCES.match(line):
-            resources += [f"{below}/{found['path']}"] if below is not None else []
+        elif one := RAILS_PATH.match(line):
+            gets += [f"{below}/{one['path']}"] if below is not None else []
+        elif several := RESOURCES.match(line):
+            resources += [f"{below}/{several['path']}"] if below is not None else []
             around += [(margin, None)] if OPENS.search(line) else []
     return [*gets, *resources]
 

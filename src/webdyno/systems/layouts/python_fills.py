@@ -57,11 +57,11 @@ def _wants_path(folder: Path) -> bool:
 def seed(folder: Path, target: str, package: str) -> str | None:
     """Return what makes and fills tables: commands of Flask's, or a program of a usual name."""
     commands = set(_commands(folder))
-    found = (
+    likely = (
         next((name for name in _spellings(names) if name in commands), None)
         for names in (TABLES, ROWS)
     )
-    calls = [f".venv/bin/flask --app {target} {name} {QUIETLY}" for name in found if name]
+    calls = [f".venv/bin/flask --app {target} {name} {QUIETLY}" for name in likely if name]
     if calls:
         return " && ".join(calls)
     program = next(_seeding_programs(folder, package), None)

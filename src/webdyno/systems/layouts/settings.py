@@ -22,7 +22,7 @@ NAMES_LOADERS = ("package.json", "requirements.txt", "pyproject.toml", "Gemfile"
 ANY_PORT = "0"
 PLAIN_VALUE = re.compile(
     r"^[ \t]*(?:export[ \t]+)?(?P<name>[A-Z][A-Z0-9_]*)="
-    r"(?P<value>\"[^\"$\n]*\"|'[^'$\n]*'|[^\s$#\"']+)[ \t]*(?:#.*)?$",
+    r"(?P<value>\"[^\"$\n]*\"|'[^'$\n]*'|[^\s$#\"']+)[ \t\r]*(?:#.*)?$",
     re.MULTILINE,
 )
 IS_GIVEN = re.compile(
