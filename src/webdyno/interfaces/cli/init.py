@@ -152,8 +152,7 @@ def _try_app(
     """Start it once; None where that can't be done here. Raise OperationError if it fails."""
     from webdyno.interfaces.cli.progress import at_terminal
     from webdyno.launch.first_try import try_out
-    from webdyno.systems.layouts import missing_tools
-    from webdyno.systems.layouts.remedies import remedies
+    from webdyno.systems.layouts import missing_tools, remedies
 
     if missing := missing_tools(app):
         notify(f"    not tried: {', '.join(missing)} isn't installed here")

@@ -1,12 +1,10 @@
 """Finds out from a folder's files how the application in it is built, started and asked.
 
-It says what an application lacks on this machine, too.
 Each way in which people lay one out has a function that reads its files, and a line of LAYOUTS.
 What isn't one language's is here: Procfiles, nginx.conf, and pages.
 """
 
 import re
-import shutil
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from itertools import takewhile
@@ -38,6 +36,8 @@ from webdyno.systems.layouts.php_and_ruby import (
 )
 from webdyno.systems.layouts.python import find_python, in_venv
 from webdyno.systems.layouts.python_tools import installing, with_its_python
+from webdyno.systems.layouts.remedies import missing_tools as missing_tools
+from webdyno.systems.layouts.remedies import remedies as remedies
 from webdyno.systems.layouts.server_files import with_own_files
 from webdyno.systems.layouts.variables import (
     given_port,
@@ -204,12 +204,6 @@ DEEPEST = 2
 PAGES_SERVER = "python3 -m http.server "
 OF_TOP = "."
 PARTS = "there are several applications"
-BETWEEN = re.compile(r"&&|\|\||[;|]")
-QUOTED = re.compile(r"'[^']*'|\"[^\"]*\"")
-ASSIGNMENT = re.compile(r"\w+=(?:\$\(\([^)]*\)\)|\$\([^)]*\)|\S*)\s+")
-LEADING = {"exec", "env"}
-"""Words before the program."""
-OF_SHELL = {"cd", "export", "test", "true", ":", "["}
 
 
 def looked_for() -> str:
@@ -278,21 +272,3 @@ def _whole_below(folder: Path) -> Iterator[tuple[str, FoundApp]]:
             folders += [
                 (path, depth + 1) for path in sorted(current.iterdir()) if is_of_interest(path)
             ]
-
-
-def missing_tools(app: FoundApp) -> list[str]:
-    """Return the programs that are not here, but for those that its own build makes."""
-    lines = filter(None, (app.build, app.setup, app.prepare, app.start))
-    named = dict.fromkeys(program for line in lines for program in _programs(line))
-    if app.image and not shutil.which("docker"):
-        named["podman"] = None
-    return [program for program in named if "/" not in program and not shutil.which(program)]
-
-
-def _programs(line: str) -> Iterator[str]:
-    for part in BETWEEN.split(QUOTED.sub("''", line)):
-        words = ASSIGNMENT.sub("", part.strip().lstrip("(")).split()
-        while words and words[0] in LEADING:
-            words = ASSIGNMENT.sub("", " ".join(words[1:])).split()
-        if words and words[0] not in OF_SHELL:
-            yield words[0]

@@ -1,6 +1,7 @@
-"""What to change in an application that doesn't start, by what it prints."""
+"""What an application lacks on this machine, and what to change where it doesn't start."""
 
 import re
+import shutil
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -78,6 +79,12 @@ LATE = "give --ready-within"
 LONGER = 3
 """How many times as long to start is worth a try."""
 MOST_REMEDIES = 6
+BETWEEN = re.compile(r"&&|\|\||[;|]")
+QUOTED = re.compile(r"'[^']*'|\"[^\"]*\"")
+ASSIGNMENT = re.compile(r"\w+=(?:\$\(\([^)]*\)\)|\$\([^)]*\)|\S*)\s+")
+LEADING = {"exec", "env"}
+"""Words before the program."""
+OF_SHELL = {"cd", "export", "test", "true", ":", "["}
 
 
 def remedies(output: str, app: FoundApp, folder: Path) -> Iterator[str]:
@@ -109,3 +116,21 @@ def _listening_line(folder: Path) -> str | None:
             return line
     suffixes = [path.suffix for path in texts]
     return LISTEN_LINES.get(max(set(suffixes), key=suffixes.count, default=""))
+
+
+def missing_tools(app: FoundApp) -> list[str]:
+    """Return the programs that are not here, but for those that its own build makes."""
+    lines = filter(None, (app.build, app.setup, app.prepare, app.start))
+    named = dict.fromkeys(program for line in lines for program in _programs(line))
+    if app.image and not shutil.which("docker"):
+        named["podman"] = None
+    return [program for program in named if "/" not in program and not shutil.which(program)]
+
+
+def _programs(line: str) -> Iterator[str]:
+    for part in BETWEEN.split(QUOTED.sub("''", line)):
+        words = ASSIGNMENT.sub("", part.strip().lstrip("(")).split()
+        while words and words[0] in LEADING:
+            words = ASSIGNMENT.sub("", " ".join(words[1:])).split()
+        if words and words[0] not in OF_SHELL:
+            yield words[0]
