@@ -1,5 +1,7 @@
 """Histograms as load generators encode them, decoded, merged and read at a quantile."""
 
+import struct
+import tracemalloc
 import zlib
 from base64 import b64decode, b64encode
 
@@ -98,6 +100,20 @@ def test_a_cut_off_histogram_is_refused() -> None:
     text = encoded([1, 2, 3])
     with pytest.raises(UserError, match=r"histogram .* is damaged"):
         Histogram.decode(b64encode(b64decode(text)[:-6]).decode())
+
+
+@pytest.mark.parametrize(
+    ("digits", "lowest", "more"), [(3, 1, 20_000_000), (6, 1, 0), (5, 1, 0), (3, 0, 0)]
+)
+def test_none_takes_more_memory_than_a_load_generators(digits: int, lowest: int, more: int) -> None:
+    head = struct.pack(">IIIIQQd", histogram.V2_PLAIN, more, 0, digits, lowest, 2**62, 1.0)
+    packed = zlib.compress(head + b"\1" * more)
+    compressed = struct.pack(">II", histogram.V2_COMPRESSED | 0x10, len(packed)) + packed
+    tracemalloc.start()
+    with pytest.raises(UserError, match=r"histogram .* is damaged"):
+        Histogram.decode(b64encode(compressed).decode())
+    assert tracemalloc.get_traced_memory()[1] < 10_000_000
+    tracemalloc.stop()
 
 
 def test_merged_histograms_are_remembered_in_a_limit_of_memory(

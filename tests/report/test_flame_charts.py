@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from builders import SimulatedRun, SimulatedVariant, simulated_run
 from report import runs
 from webdyno.core.records import SlotRecord
-from webdyno.core.run import read_stacks, written_stacks
+from webdyno.core.run import DEEPEST, read_stacks, written_stacks
 from webdyno.measure.folder import RunFolder
 from webdyno.report.flame_charts import boxes, flame_figure, spent_by_name_us, spent_us
 
@@ -89,3 +89,12 @@ def test_names_are_compared_wherever_they_are_called() -> None:
     assert calls["a", "[unknown]", "y"] == pytest.approx(40)
     assert calls["a", "y", "send"] == pytest.approx(10)
     assert ("a", "y", "send", "send") not in calls
+
+
+def test_what_is_deep_or_narrow_takes_no_memory() -> None:
+    (deep,) = read_stacks("a;b;" * 5_000 + "c 1\n")
+    assert deep.count(";") == DEEPEST - 1
+    stacks = {"main": 1_000, **{f"main;x{n};y;z": 1 for n in range(9)}}
+    calls = spent_us(stacks, 1_009.0, 5.0)
+    assert len(calls) == 10
+    assert calls["main", "x1"] == pytest.approx(1.0)

@@ -6,7 +6,6 @@ Format: https://hdrhistogram.github.io/HdrHistogram/ (V2 encoding, base64).
 import struct
 import zlib
 from base64 import b64decode, b64encode
-from binascii import Error as Base64Error
 from collections import OrderedDict
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
@@ -29,6 +28,14 @@ ENTRY_BYTES = 1_000
 V2_PLAIN = 0x1C849303
 V2_COMPRESSED = 0x1C849304
 COOKIE_MASK = 0xFFFFFF0F
+HEADER_BYTES, DIGITS_AT = 8, 12
+"""Of what is compressed, and where in it the precision of times stands."""
+MOST_BYTES, MOST_DIGITS = 1_000_000, 3
+"""Of one that is unpacked: an hour in microseconds takes 23,000 counts, of 9 bytes at most."""
+_DAMAGED = (
+    *(ValueError, ArithmeticError, LookupError, RuntimeError, struct.error, zlib.error),
+    *(HdrCookieException, HdrLengthException),
+)
 
 
 @dataclass(frozen=True)
@@ -115,9 +122,12 @@ def add_encoded(encoded: Sequence[str]) -> str:
     Raise UserError when one of them is damaged.
     """
     total, *others = map(_decode, encoded)
-    for other in others:
-        total.add(other)
-    text: bytes = total.encode()
+    try:
+        for other in others:
+            total.add(other)
+        text: bytes = total.encode()
+    except _DAMAGED as error:
+        raise UserError(f"histograms don't fit together ({error})") from None
     return text.decode()
 
 
@@ -168,7 +178,7 @@ _merged = _Merged()
 def _decode(encoded: str) -> HdrHistogram:
     try:
         return HdrHistogram.decode(_compress(encoded))
-    except (Base64Error, HdrCookieException, HdrLengthException, struct.error, zlib.error) as error:
+    except _DAMAGED as error:
         raise UserError(
             f"a histogram of the run's slots.jsonl is damaged ({error}); restore the file from "
             "a copy"
@@ -176,10 +186,21 @@ def _decode(encoded: str) -> HdrHistogram:
 
 
 def _compress(encoded: str) -> bytes:
-    """Return the compressed encoding, which hdrh reads, of either V2 encoding."""
+    """Return the compressed encoding, which hdrh reads, of either V2 encoding.
+
+    Raise ValueError for one that takes more memory than any of a load generator's.
+    """
     raw = b64decode(encoded, validate=True)
     (cookie,) = struct.unpack_from(">I", raw)
-    if cookie & COOKIE_MASK != V2_PLAIN:
+    is_plain = cookie & COOKIE_MASK == V2_PLAIN
+    unpacker = zlib.decompressobj()
+    plain = raw if is_plain else unpacker.decompress(raw[HEADER_BYTES:], MOST_BYTES)
+    if unpacker.unconsumed_tail or len(plain) > MOST_BYTES:
+        raise ValueError(f"more than {MOST_BYTES:,} bytes")
+    (digits,) = struct.unpack_from(">I", plain, DIGITS_AT)
+    if digits > MOST_DIGITS:
+        raise ValueError(f"times of {digits} digits")
+    if not is_plain:
         return encoded.encode()
     payload = zlib.compress(raw, level=1)
     return b64encode(struct.pack(">II", V2_COMPRESSED | 0x10, len(payload)) + payload)

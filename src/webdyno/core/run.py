@@ -95,6 +95,8 @@ PROFILE_FOLDER = "profile"
 MOST_STACKS_BYTES = 64 * 2**20
 MOST_DIGITS = 18
 """Of a number of samples. Whoever made the file, more are none."""
+DEEPEST = 200
+"""Calls of a stack; perf keeps 127, unless the kernel was told otherwise."""
 
 
 def stacks_file(run: Path, variant: str) -> Path:
@@ -106,12 +108,12 @@ def stacks_file(run: Path, variant: str) -> Path:
 
 
 def read_stacks(text: str) -> Counter[str]:
-    """Count the samples of each stack; lines that are none are excluded."""
+    """Count the samples of each stack, as deep as is kept; lines that are none are excluded."""
     stacks = Counter[str]()
     for line in text.split("\n"):
         stack, _, count = line.rpartition(" ")
         if stack and count.isdecimal() and len(count) <= MOST_DIGITS:
-            stacks[stack] += int(count)
+            stacks[";".join(stack.split(";", DEEPEST)[:DEEPEST])] += int(count)
     return stacks
 
 

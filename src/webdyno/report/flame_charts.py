@@ -10,6 +10,7 @@ from collections import Counter
 from collections.abc import Iterator, Mapping
 from itertools import groupby
 from pathlib import Path
+from sys import intern
 from typing import NamedTuple
 
 import altair as alt
@@ -67,7 +68,7 @@ def flame_figure(run: Path, point: PointView) -> Figure | None:
         _panel(
             number,
             variant,
-            spent_us(stacks[variant], whole_us[variant]),
+            spent_us(stacks[variant], whole_us[variant], NARROWEST * widest_us),
             by_name[variant],
             by_name.get(against[variant], {}),
             widest_us,
@@ -93,16 +94,31 @@ def _kept(run: Path, variant: str) -> Counter[str]:
     return read_stacks(kept.decode(errors="replace"))
 
 
-def spent_us(stacks: Mapping[str, int], whole_us: float) -> dict[Call, float]:
-    """Return the time per request in each call and what it calls, `whole_us` in all."""
-    samples = sum(stacks.values())
+def spent_us(
+    stacks: Mapping[str, int], whole_us: float, narrowest_us: float = 0.0
+) -> dict[Call, float]:
+    """Return the time per request in each call and what it calls, `whole_us` in all.
+
+    Without what a call makes that takes less than `narrowest_us`: there may be any number.
+    """
+    each_us = whole_us / sum(stacks.values())
     counts = Counter[Call]()
-    for stack, count in stacks.items():
-        # Calls of themselves are one, and so are those above each other that have no name.
-        calls = tuple(name for name, _ in groupby(stack.split(";")))
-        for depth in range(1, len(calls) + 1):
+    # Calls of themselves are one, and so are those above each other that have no name.
+    left = [
+        (tuple(intern(name) for name, _ in groupby(stack.split(";"))), count)
+        for stack, count in stacks.items()
+    ]
+    depth = 1
+    while left:
+        for calls, count in left:
             counts[calls[:depth]] += count
-    return {call: count / samples * whole_us for call, count in counts.items()}
+        left = [
+            (calls, count)
+            for calls, count in left
+            if len(calls) > depth and counts[calls[:depth]] * each_us >= narrowest_us
+        ]
+        depth += 1
+    return {call: count * each_us for call, count in counts.items()}
 
 
 def spent_by_name_us(stacks: Mapping[str, int], whole_us: float) -> dict[str, float]:
