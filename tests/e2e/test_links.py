@@ -13,6 +13,7 @@ from variants import further
 from webdyno.cluster.backend import keep_files
 from webdyno.core.errors import OperationError
 from webdyno.core.files import append_text, open_here, replacing, write_whole
+from webdyno.core.run import RunHead
 from webdyno.host.users import open_log, server_user
 from webdyno.interfaces.python.result import GateRun, result_in
 from webdyno.measure.folder import RunFolder
@@ -201,6 +202,12 @@ def test_who_owns_a_folder_leads_root_nowhere(
             open_log(place / "web.log", server_user())
         with pytest.raises(OperationError, match="12345"):
             append_text(place / "file", "x")
+        with pytest.raises(OperationError, match="12345"):
+            write_whole(place / "folders/inner/file", "x", below=place / "folders/inner")
+        with pytest.raises(OperationError, match="12345"):
+            RunFolder.create(place / "runs/run", RunHead.model_construct())
+    assert not (victim / "folders").exists()
+    assert not (victim / "runs").exists()
     monkeypatch.setenv("SUDO_UID", "12345")
     write_whole(theirs / "file", "kept")  # who called sudo may do as root what he wants anyway
 

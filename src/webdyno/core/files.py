@@ -89,7 +89,7 @@ def replacing(path: Path, below: Path | None = None) -> Iterator[Path]:
 
 @contextmanager
 def folder_inside(folder: Path, below: Path | None = None, *, makes: bool = True) -> Iterator[int]:
-    """Open a folder, to name files in it; `makes` makes `below`, and folders from there to it.
+    """Open a folder, to name files in it; `makes` makes `below`, what is above it, and the way.
 
     Raise NotADirectoryError where one of the latter is a link, also if it leads to a folder; as
     root also where a link of another user's is on the way to the folder, who may have put it there
@@ -97,7 +97,7 @@ def folder_inside(folder: Path, below: Path | None = None, *, makes: bool = True
     """
     place = folder if below is None else below
     if below is not None and makes:
-        below.mkdir(parents=True, exist_ok=True)
+        place = next(part for part in (below, *below.parents) if os.path.lexists(part))
     there = _opened_folder(place)
     try:
         for part in folder.relative_to(place).parts:

@@ -96,7 +96,7 @@ MOST_STACKS_BYTES = 64 * 2**20
 MOST_DIGITS = 18
 """Of a number of samples. Whoever made the file, more are none."""
 DEEPEST = 200
-"""Calls of a stack; perf keeps 127, unless the kernel was told otherwise."""
+"""Calls of a stack; perf keeps 127, unless the kernel is set to more."""
 
 
 def stacks_file(run: Path, variant: str) -> Path:

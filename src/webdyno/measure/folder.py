@@ -96,7 +96,8 @@ class RunFolder:
         """Begin a run in a new or empty folder, and hold it; raise UserError, OperationError."""
         is_first = path.parent.name == RUNS_FOLDER.name and not path.parent.exists()
         try:
-            path.mkdir(parents=True, exist_ok=True)
+            with folder_inside(path, path):
+                pass  # it is made
             if is_first:  # what is measured is no change of the working tree
                 write_whole(path.parent / ".gitignore", "*\n")
             if any(path.iterdir()):
