@@ -20,16 +20,6 @@ PYTHON: Files = {
     "main.py": "from fastapi import FastAPI\napp = FastAPI()\n",
 }
 FOUND: dict[str, tuple[Files, dict[str, str], str | None, str]] = {
-    "a database in memory for tests, next to a server": (
-        {
-            "go.mod": "module m\nrequire (\n\tgithub.com/go-sql-driver/mysql v1\n"
-            "\tgithub.com/mattn/go-sqlite3 v1\n)\n",
-            "main.go": f'{GO_MAIN}os.Getenv("MYSQL_HOST")\nsql.Open("sqlite3", ":memory:")\n',
-        },
-        {"db": "mariadb"},
-        None,
-        "./server",
-    ),
     "settings with whole addresses as defaults": (
         {
             **PYTHON,

@@ -162,6 +162,29 @@ FOUND: dict[str, tuple[Files, str, dict[str, str], set[str]]] = {
         {"db": "postgresql"},
         set(),
     ),
+    "a database in memory for tests, next to a server": (
+        {
+            "go.mod": "module m\nrequire (\n\tgithub.com/go-sql-driver/mysql v1\n"
+            "\tgithub.com/mattn/go-sqlite3 v1\n)\n",
+            "main.go": 'package main\nfunc main() { os.Getenv("PORT"); http.ListenAndServe() }\n'
+            'os.Getenv("MYSQL_HOST")\nsql.Open("sqlite3", ":memory:")\n',
+            "main_test.go": 'sql.Open("sqlite3", "a.db")\nos.Getenv("DATABASE_URL")\n',
+        },
+        "./server",
+        {"db": "mariadb"},
+        set(),
+    ),
+    "Go's mapper, which knows SQLite as well": (
+        {
+            "go.mod": "module m\nrequire github.com/go-sql-driver/mysql v1\n",
+            "main.go": 'package main\nfunc main() { os.Getenv("PORT"); http.ListenAndServe() }\n'
+            'os.Getenv("DB_HOST")\n',
+            "ent/client.go": "case dialect.MySQL, dialect.SQLite:\n",
+        },
+        "./server",
+        {"db": "mariadb"},
+        set(),
+    ),
     "Axum with clap": (
         {
             "Cargo.toml": '[package]\nname = "shop"\n[dependencies]\n'

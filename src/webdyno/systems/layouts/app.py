@@ -153,6 +153,10 @@ SOURCES = {
     *(".java", ".kt", ".php", ".ex", ".exs", ".cs", ".cpp", ".cc", ".cxx"),
 }
 
+OF_TESTS = re.compile(
+    r"_test\.(?:go|py)$|\.(?:test|spec)\.[cm]?[jt]s$|^(?:test_[^/]*|conftest)\.py$"
+)
+"""Names of files of tests, as languages have them next to sources."""
 EXPRESS_STARTS = "bin/www"
 """The source by which an application of Express' generator starts."""
 
@@ -185,13 +189,17 @@ def sources(folder: Path, endings: Collection[str] = SOURCES) -> list[Path]:
         current = folders.pop(0)
         looked_at += 1
         inside = sorted(current.iterdir()) if current.is_dir() else []
-        texts += [path for path in inside if path.suffix in endings and path.is_file()]
+        texts += [path for path in inside if path.suffix in endings and _is_source(path)]
         others = SAMPLES if current == folder else ()
         folders += [path for path in inside if is_of_interest(path) and path.name not in others]
     of_express = folder / EXPRESS_STARTS
     if ".js" in endings and of_express.is_file():
         texts.insert(0, of_express)
     return texts[:MOST_FILES]
+
+
+def _is_source(path: Path) -> bool:
+    return path.is_file() and not OF_TESTS.search(path.name)
 
 
 def is_of_interest(path: Path) -> bool:

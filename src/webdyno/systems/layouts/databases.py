@@ -86,6 +86,10 @@ MAY_HAVE_DATABASE = re.compile(
 CONFIGURATIONS = ("config/runtime.exs", PRISMA, "config/cable.yml")
 SQLITE = re.compile(r"sqlite", re.IGNORECASE)
 """Of an application that has its database in a file, unless it is said of another one."""
+GO_SQLITE = re.compile(
+    r"go-sqlite3|modernc\.org/sqlite|glebarez/|driver/sqlite|[\"`]sqlite3?[\"`]|\bsqlite3?://"
+)
+"""In sources of Go's that have a database in a file; its mappers name it anyway."""
 IN_MEMORY = re.compile(r"[\"']:memory:[\"']")
 IN_TRIPLE_QUOTES = re.compile(r"('''|\"\"\").*?\1", re.DOTALL)
 OF_DJANGO = re.compile(
@@ -224,8 +228,7 @@ def _may_be_a_file(folder: Path, text: str, own: Mapping[str, str]) -> bool:
     """Whether sources name SQLite, other than as what a mapper knows, or for tests."""
     if not SQLITE.search(text):
         return False
-    module = read_text(folder / "go.mod")
-    is_known_alone = module is not None and not SQLITE.search(INDIRECT.sub("", module))
+    is_known_alone = (folder / "go.mod").is_file() and not GO_SQLITE.search(text)
     has_server = READS_MYSQL.search(text) or PARTS["HOST"] in own.values()
     return not is_known_alone and not (IN_MEMORY.search(text) and has_server)
 
