@@ -187,6 +187,22 @@ def test_a_variable_that_anything_else_may_set_is_a_host(
     assert host in places("nginx", tmp_path, f"server {{ {of_server} }}")
 
 
+def test_who_says_at_requests_where_a_name_is_is_another_machine(tmp_path: Path) -> None:
+    head = "server { listen 80; resolver 127.0.0.53 198.51.100.1 [2001:db8::1]:5353 valid=9s;"
+    asked = {"198.51.100.1": [1], "[2001:db8::1]": [1]}
+    target = "location / { proxy_pass http://localhost$request_uri; } }"
+    assert places("nginx", tmp_path, f"{head} {target}") == asked
+    of_group = target.replace("localhost", "app")
+    group = f"upstream app {{ server localhost resolve; }} {head} {of_group}"
+    assert places("nginx", tmp_path, group) == asked
+    assert places("nginx", tmp_path, group.replace(" resolve", "")) == {}
+    assert places("nginx", tmp_path, f"{head} {target}".replace("localhost", "127.0.0.1")) == {}
+    servers = "resolvers r\n nameserver n 198.51.100.1:53\n nameserver m 127.0.0.1:53\n"
+    modes = "defaults\n mode http\n timeout client 1s\n timeout server 1s\n timeout connect 1s\n"
+    back = "listen a\n bind :80\n server a localhost:81 resolvers r\n"
+    assert places("haproxy", tmp_path, f"{servers}{modes}{back}") == {"198.51.100.1": [2]}
+
+
 def test_a_group_has_its_name_in_whichever_letters(tmp_path: Path) -> None:
     text = (
         "upstream LocalHost { server 198.51.100.1; }\n"

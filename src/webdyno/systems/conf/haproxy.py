@@ -59,6 +59,8 @@ CERTIFICATES = {"crt", "crt-list"}
 CIPHERS = {"ssl-default-bind-ciphers", "ssl-default-server-ciphers"}
 ADDRESS_AT = {"server": 2, "dispatch": 1, "server-template": 3}
 """Which of a line's words is an address."""
+NAME_SERVER_AT = 2
+"""It says where a server is that has a name."""
 FILES_PER_CONNECTION, SPARE_FILES = 2, 200
 """To the client and on; those of listeners, checks and logs."""
 THROUGH = "socks4"
@@ -267,7 +269,7 @@ def passed_on(line: ConfigLine) -> Iterator[PassedOn]:
     words = line.values
     if "set-dst" in words[1:]:
         yield PassedOn(" ".join(words[words.index("set-dst") :]), line.origin)
-    index = ADDRESS_AT.get(line.name)
+    index = NAME_SERVER_AT if line.name == "nameserver" else ADDRESS_AT.get(line.name)
     addresses = [] if index is None else words[index : index + 1]
     if THROUGH in words:
         addresses += words[words.index(THROUGH) + 1 :][:1]

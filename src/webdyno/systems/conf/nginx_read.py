@@ -191,6 +191,7 @@ DEEPEST = 5
 _PASSING = re.compile(r"\w+_pass|endpoint|js_fetch_proxy")
 """`endpoint` is where `otel_exporter` says of each request."""
 _SCHEME = re.compile(r"(?:[a-z0-9]+|\$\w+)://")
+_IP = re.compile(r"[0-9.]+|\[.*\]")
 _HOST = re.compile(r"\[[^\]]*\]|[^:/\s]+")
 _VARIABLE = re.compile(r"\$(?:\{(\w+)\}|(\w+))")
 _ARGUMENTS = re.compile(r"(?i)\A\$(?:\{(?:args|query_string)\}|(?:args|query_string)\b)")
@@ -225,15 +226,24 @@ def hosts_at_start(directives: Sequence[Directive]) -> list[PassedOn]:
 def passed_on(directives: Sequence[Directive]) -> list[PassedOn]:
     """Return all places where requests are passed on.
 
-    A variable is each value that the configuration gives it; else it stands as it is written.
+    A variable is each value that the configuration gives it; else it stands as it is written. Name
+    servers are among them where they say at which address a name is.
     """
     groups, values = _groups(directives), _values(directives)
     targets = list(_targets(directives))
     named = {host for target in targets for host in _hosts_named(target.args[0], values)}
     is_open = any("$" in host for host in named)
     used = [group for name, group in groups.items() if is_open or name in named]
-    members = chain.from_iterable(used)
-    return list(_hosts(_in_order(directives, [*targets, *members]), groups, values))
+    members = list(chain.from_iterable(used))
+    at_requests = [each for each in targets if "$" in each.args[0]]
+    at_requests += [each for each in members if "resolve" in each.args]
+    names = [each for each in _hosts(at_requests, groups, values) if not _IP.fullmatch(each.host)]
+    resolvers = of_name("resolver", _everything(directives)) if names else []
+    words = [(word, each.origin) for each in resolvers for word in each.args if "=" not in word]
+    return [
+        *_hosts(_in_order(directives, [*targets, *members]), groups, values),
+        *(PassedOn(_host_of(word), origin) for word, origin in words),
+    ]
 
 
 def _in_order(all_of_it: Sequence[Directive], some: Iterable[Directive]) -> list[Directive]:
