@@ -390,12 +390,3 @@ def test_a_driver_that_no_source_uses_is_no_need(tmp_path: Path) -> None:
     assert found
     (doubt,) = found.doubts
     assert "it needs postgresql, and no variable for its address was found" in doubt
-
-
-def test_keys_of_a_pair_are_named(tmp_path: Path) -> None:
-    reads = 'os.Getenv("JWT_PRIVATE_KEY"); os.Getenv("STRIPE_PUBLIC_KEY")\n'
-    found = find_app(laid_out(tmp_path, {"go.mod": "module m\n", "main.go": GO_MAIN + reads}))
-    assert found
-    (doubt,) = found.doubts
-    assert "read JWT_PRIVATE_KEY, which can't be made up: JWT_PRIVATE_KEY=$(cat FILE)" in doubt
-    assert not found.environment

@@ -176,7 +176,9 @@ FOUND: dict[str, tuple[Files, str, dict[str, str], set[str]]] = {
     ),
     "Go's mapper, which knows SQLite as well": (
         {
-            "go.mod": "module m\nrequire github.com/go-sql-driver/mysql v1\n",
+            "go.mod": "module m\nrequire (\n\tgithub.com/lib/pq v1\n"
+            "\tgithub.com/go-sql-driver/mysql v1\n)\n",
+            ".env": 'db.driver = "mysql"\n',
             "main.go": 'package main\nfunc main() { os.Getenv("PORT"); http.ListenAndServe() }\n'
             'os.Getenv("DB_HOST")\n',
             "ent/client.go": "case dialect.MySQL, dialect.SQLite:\n",
@@ -224,6 +226,7 @@ def test_databases_ports_and_secrets_are_found_by_typed_settings(tmp_path: Path,
     assert not found.doubts
 
 
+SERVES_GO = 'package main\nfunc main() { os.Getenv("PORT"); http.ListenAndServe() }\n'
 EXAMPLE = (
     "APP_NAME=shop\nLOG_LEVEL='info' # more\nPG_URL=postgres://x\nHTTP_PORT=80\nOTHER=1\n"
     "GRPC_PORT=81\nRMQ_URL=amqp://x\nPG_POOL_MAX=2\n"
@@ -331,3 +334,12 @@ def test_variables_without_which_it_ends_are_named(tmp_path: Path, name: str) ->
     found = find_app(laid_out(tmp_path, files))
     assert found
     assert f"its settings want {wanted}: --env NAME=VALUE" in "\n".join(found.doubts)
+
+
+def test_keys_of_a_pair_are_named(tmp_path: Path) -> None:
+    reads = 'os.Getenv("JWT_PRIVATE_KEY"); os.Getenv("STRIPE_PUBLIC_KEY")\n'
+    found = find_app(laid_out(tmp_path, {"go.mod": "module m\n", "main.go": SERVES_GO + reads}))
+    assert found
+    (doubt,) = found.doubts
+    assert "read JWT_PRIVATE_KEY, which can't be made up: JWT_PRIVATE_KEY=$(cat FILE)" in doubt
+    assert not found.environment

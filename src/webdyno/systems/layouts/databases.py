@@ -9,7 +9,7 @@ from webdyno.core.tables import read_text, read_toml, table
 from webdyno.systems.layouts.app import SOURCES, FoundApp, sources
 from webdyno.systems.layouts.fills import filled_by_files
 from webdyno.systems.layouts.node_package import members_of, package_in
-from webdyno.systems.layouts.settings import example_of
+from webdyno.systems.layouts.settings import ENV_FILE, example_of
 from webdyno.systems.layouts.variables import variables_read
 
 MANIFESTS = (
@@ -63,6 +63,12 @@ ADDRESS = re.compile(
 )
 """A variable with an address as its example, or as what it is unless it is set."""
 KINDS = {"postgres": "postgresql", "mysql": "mariadb"}
+DRIVER_SAID = re.compile(
+    r"(?:driver|dialect|connection|client|engine)[ \t]*=[ \t]*[\"']?"
+    r"(?P<kind>postgres(?:ql)?|mysql|mariadb)\b",
+    re.IGNORECASE,
+)
+"""In a file of variables, where there are drivers of several."""
 USUAL_URLS = {"postgresql": "DATABASE_URL", "mariadb": "DATABASE_URL", "redis": "REDIS_URL"}
 OF_GO_MYSQL = '"$DB_USER:$DB_PASSWORD@tcp($DB_HOST:$DB_PORT)/$DB_NAME?parseTime=true"'
 """No URL: what Go's driver of MySQL wants."""
@@ -182,6 +188,8 @@ def with_services(app: FoundApp, folder: Path) -> FoundApp:
         texts += [of_rails.partition("\nproduction:")[2], "DATABASE_URL"]
     text = "\n".join(texts)
     needed = _needed(packages, text, names, schemes)
+    if said := DRIVER_SAID.search(read_text(folder / ENV_FILE) or example_of(folder)):
+        needed.sort(key=lambda name: name != KINDS.get(said["kind"], said["kind"]))
     urls = {service: sorted(_urls_of(service, names, schemes)) for service in needed}
     databases = {
         ROLES[name]: name for name in reversed(needed) if urls[name] or READ[name].search(text)
