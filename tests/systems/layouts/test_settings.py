@@ -294,36 +294,36 @@ WANTED: dict[str, tuple[Files, str]] = {
             "Cargo.toml": '[package]\nname = "a"\n',
             "Cargo.lock": "",
             "src/main.rs": 'TcpListener::bind(env::var("PORT").unwrap())\n'
-            'env::var("ALLOWED_ORIGIN").expect("set it")\nenv::var("X").ok()\n',
+            'env::var("LICENSE_FILE").expect("set it")\nenv::var("X").ok()\n',
         },
-        "ALLOWED_ORIGIN",
+        "LICENSE_FILE",
     ),
     "arguments of clap": (
         {
             "Cargo.toml": '[package]\nname = "a"\n',
             "Cargo.lock": "",
             "src/main.rs": "TcpListener::bind(c.port)\nstruct C {\n#[clap(long, env)]\nport: u16,\n"
-            "#[clap(long, env)]\ncors_origin: String,\n#[clap(long, env)]\nx: Option<String>,\n"
+            "#[clap(long, env)]\nargon_salt: String,\n#[clap(long, env)]\nx: Option<String>,\n"
             '#[clap(long, env, default_value = "1")]\ny: u8,\n}\n',
         },
-        "CORS_ORIGIN",
+        "ARGON_SALT",
     ),
     "fields without a value": (
         {
             "requirements.txt": "fastapi\n",
-            "main.py": "app = FastAPI()\nclass Settings(BaseSettings):\n    FRONT_END: AnyHttpUrl\n"
-            "    CORS: list[AnyHttpUrl]\n    LEVEL: int = 1\n    KNOWN: str\n"
+            "main.py": "app = FastAPI()\nclass Settings(BaseSettings):\n    BROKER: AnyUrl\n"
+            "    NODES: list[AnyUrl]\n    LEVEL: int = 1\n    KNOWN: str\n"
             "    FREE: str | None\n",
             ".env.example": "KNOWN=1\n",
         },
-        "CORS, FRONT_END",
+        "BROKER, NODES",
     ),
     "placeholders of Spring": (
         {
             "pom.xml": "<artifactId>a</artifactId><version>1</version>spring-boot-maven-plugin",
-            "src/main/resources/application.properties": "a=${API_URL}\nb=${OTHER:1}\n",
+            "src/main/resources/application.properties": "a=${LICENSE}\nb=${OTHER:1}\n",
         },
-        "API_URL",
+        "LICENSE",
     ),
 }
 
@@ -343,3 +343,18 @@ def test_keys_of_a_pair_are_named(tmp_path: Path) -> None:
     (doubt,) = found.doubts
     assert "read JWT_PRIVATE_KEY, which can't be made up: JWT_PRIVATE_KEY=$(cat FILE)" in doubt
     assert not found.environment
+
+
+def test_origins_and_fronts_are_given(tmp_path: Path) -> None:
+    files: Files = {
+        "requirements.txt": "fastapi\n",
+        "main.py": "app = FastAPI()\nclass Settings(BaseSettings):\n    FRONT_END_URL: AnyHttpUrl\n"
+        "    CORS_ORIGINS: list[AnyHttpUrl]\n",
+    }
+    app = find_app(laid_out(tmp_path, files))
+    assert app
+    assert app.environment == {
+        "CORS_ORIGINS": '["http://localhost:3000"]',
+        "FRONT_END_URL": "http://localhost:3000",
+    }
+    assert not app.doubts

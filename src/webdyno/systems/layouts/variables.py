@@ -208,6 +208,12 @@ def _with_values(
 GIVEN = re.compile(r"\b([A-Z][A-Z0-9_]*)=")
 """In a command."""
 WITHOUT_DEFAULT = re.compile(r"\$\{([A-Z][A-Z0-9_]*)\}")
+OF_FRONT = re.compile(
+    r"(?:[A-Z0-9]+_)*(?:CORS|ALLOWED|FRONT_?END|CLIENT)_(?:[A-Z0-9]+_)*(?:ORIGINS?|URL)"
+    r"|(?:APP|WEB|SITE|BASE|PUBLIC)_(?:BASE_)?URL"
+)
+"""Where users' browsers come from, or come to: it is written into headers and links alone."""
+FRONT = "http://localhost:3000"
 LACKS = "its settings want {names}: --env NAME=VALUE gives them, environment.NAME below [app]"
 
 
@@ -230,8 +236,23 @@ def with_wanted_variables(app: FoundApp, folder: Path) -> FoundApp:
     lacking = sorted(
         name for name in wanted - given if not (name == "PORT" or _is_of_service(name, app))
     )
+    fronts = [name for name in lacking if OF_FRONT.fullmatch(name)]
+    if fronts:
+        values = {name: _address_of_front(name, folder) for name in fronts}
+        note = f"its settings want {', '.join(fronts)}: a front of this machine is given"
+        environment = {**app.environment, **values}
+        app = replace(app, environment=environment, notes=(*app.notes, note))
+    lacking = [name for name in lacking if name not in fronts]
     doubt = LACKS.format(names=", ".join(lacking))
     return replace(app, doubts=(*app.doubts, doubt)) if lacking else app
+
+
+def _address_of_front(name: str, folder: Path) -> str:
+    """Return an address, in a list where that is what pydantic reads without words of one's own."""
+    texts = (read_text(path) or "" for path in sources(folder, {".py"}))
+    listed = re.compile(rf"\b{name}[ \t]*:[ \t]*[Ll]ist\[")
+    in_list = any(listed.search(text) and "parse_env_var" not in text for text in texts)
+    return f'["{FRONT}"]' if in_list else FRONT
 
 
 OF_API = re.compile(r"\w*(?:API|BACKEND)_(?:BASE_|SERVER_)?(?:URL|URI|HOST|ENDPOINT)")
