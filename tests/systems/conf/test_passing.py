@@ -311,9 +311,10 @@ def test_what_caddys_json_dials() -> None:
     text = (
         '{"a": [{"dial": "tcp/b:80"}, {"dial": ["c:1", "[::2]:3"]}, {"dial": "unix+h2c//x"}],'
         ' "dynamic_upstreams": {"source": "multi", "sources": [{"source": "a", "name": "d"}]},'
+        ' "resolver": {"addresses": ["f:53"]},'
         ' "network_proxy": {"from": "url", "url": "HTTP://u@e:3128"}}'
     )
-    assert sorted(passed_on_by_caddy(json.loads(text))) == ["[::2]", "b", "c", "d", "e"]
+    assert sorted(passed_on_by_caddy(json.loads(text))) == ["[::2]", "b", "c", "d", "e", "f"]
 
 
 @pytest.mark.parametrize(

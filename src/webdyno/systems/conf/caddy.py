@@ -354,7 +354,7 @@ _TCP = re.compile(r"(?:tcp[46]?/)?(\[[^\]]*\]|[^:/{}]+)(?::([0-9]{1,5}))?")
 def passed_on(config: Table) -> Iterator[str]:
     """Return the hosts, as they are written where only a request says; sockets are none."""
     for node in tables_in(config):
-        dials = node.get("dial", [])
+        dials = node.get("dial") or node.get("addresses", [])  # of name servers
         for address in [dials] if isinstance(dials, str) else dials:
             if not address.startswith(("unix/", "unix+", "fd/", "fdgram/")):
                 match = _HOST.fullmatch(address)
