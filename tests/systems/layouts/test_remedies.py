@@ -53,6 +53,7 @@ SAID = {
     "error: the following required arguments were not provided:\n  --cors-origin <CORS_ORIGIN>": (
         "--env CORS_ORIGIN=VALUE"
     ),
+    "Error: connect ECONNREFUSED 127.0.0.1:1025": "nobody listens on 127.0.0.1:1025, which it asks",
     "dial tcp 127.0.0.1:5432: connect: connection refused": "a database perhaps",
     "/bin/sh: 1: tsc: not found": "tsc isn't installed here",
     "/bin/sh: 1: ./server: not found": "./server isn't there: --build says how it is made",

@@ -38,6 +38,9 @@ BY_WORDS = {
     r"requires mysql native password": (
         "its driver refuses how MariaDB lets users in: AllowNativePasswords is to be true"
     ),
+    r"\bECONNREFUSED (?P<what>[\w.]+:(?!5432|3306|6379)\d+)": (
+        "nobody listens on {what}, which it asks: have that run, or say by its variable where it is"
+    ),
     r"(?i)connection refused|could not connect to server|ECONNREFUSED|can't connect to .*mysql": (
         "what it needs isn't up, a database perhaps: services.db = 'postgresql' below [app] starts "
         "one with it, and setup = COMMAND there fills it; it stands in $DATABASE_URL"
