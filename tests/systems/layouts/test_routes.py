@@ -187,3 +187,18 @@ def test_any_document_is_read_without_a_fault(ending: str, data: st.DataObject) 
 @given(st.binary())
 def test_any_page_is_read_without_a_fault(page: bytes) -> None:
     links_of(page, "/")
+
+
+def test_resources_of_jax_rs_are_below_their_class_and_the_configuration(tmp_path: Path) -> None:
+    files = {
+        "src/main/java/shop/Books.java": '@Path("/books")\n@Produces(A.B)\npublic class Books {\n'
+        "  @GET\n  List all() {}\n  @GET\n  @Produces(A.B)\n"
+        '  @Path("/newest")\n  List newest() {}\n'
+        '  @Path("/{name}/pages")\n  @GET List pages() {}\n  @POST\n  void add() {}\n}\n',
+        "src/main/resources/application.properties": "quarkus.resteasy.path=/api\n",
+    }
+    routes = routes_of_sources(laid_out(tmp_path, files))
+    assert [route.label for route in routes] == [
+        *("GET /api/books", "GET /api/books/newest", "GET /api/books/{name}/pages"),
+        "POST /api/books",
+    ]

@@ -59,6 +59,12 @@ UNTIL_CLASS = (
 )
 OF_NEST = re.compile(rf"@Controller\((?:\s*+{PATH}{REST}|\)){UNTIL_CLASS}")
 OF_SPRING = re.compile(rf"@RequestMapping\(\s*+{PATH}{REST}{UNTIL_CLASS}")
+OF_JAX_RS = re.compile(rf"@Path\(\s*+{PATH}{REST}{UNTIL_CLASS}")
+ANNOTATIONS = r"(?:\s*+@[\w.]++(?:\([^()]{0,300}\))?+){0,12}+"
+METHOD_OF_JAX_RS = re.compile(rf"@(?P<method>GET|POST|PUT|PATCH|DELETE)\b(?P<rest>{ANNOTATIONS})")
+PATH_OF_METHOD = re.compile(r"""@Path\(\s*["'](?P<path>[^"'\n]{0,200})["']\s*\)""")
+BEFORE = 200
+"""Letters before a method's word in which its path may stand, behind the end of another one."""
 CLASSES = {".ts": OF_NEST, ".js": OF_NEST, ".java": OF_SPRING, ".kt": OF_SPRING}
 METHOD = re.compile(
     rf"@(?P<method>Get|Post|Put|Patch|Delete)(?:Mapping)?(?:\((?:\s*+{PATH}{REST}|\)))?(?=\s)"
@@ -77,7 +83,9 @@ REQUIREMENT = re.compile(r"<[^>]*>|(?<=\w):\w+(?=\})")
 """Of a parameter, as in `{page<\\d+>}` and `{slug:post}`."""
 OF_ALL = re.compile(r"""setGlobalPrefix\(\s*["'`](?P<path>[^"'`]+)["'`]""")
 SETTINGS = ("application.properties", "application.yml", "application.yaml")
-CONTEXT_PATH = re.compile(r"(?:context|base)-?[pP]ath\s*[:=]\s*[\"']?(?P<path>/[\w./-]+)")
+CONTEXT_PATH = re.compile(
+    r"(?:(?:context|base)-?[pP]ath|rest(?:easy)?\.path|http\.root-path)\s*[:=]\s*[\"']?(?P<path>/[\w./-]+)"
+)
 API_FILE = ("routes", "api.php")
 API_PREFIX = re.compile(r"""apiPrefix:\s*["'](?P<path>[^"']*)["']""")
 """Laravel's, which is `api` where nothing is said."""
@@ -157,6 +165,8 @@ def _of_controllers(file: Path, text: str) -> Iterator[tuple[str, str]]:
     """Return method and path of what classes answer that have a path of their own."""
     if file.suffix == ".php":
         yield from _of_symfony(text)
+    if file.suffix in {".java", ".kt"}:
+        yield from _of_jax_rs(text)
     pattern = CLASSES.get(file.suffix)
     classes = list(pattern.finditer(text)) if pattern else []
     ends = [*(later.start() for later in classes[1:]), len(text)]
@@ -164,6 +174,17 @@ def _of_controllers(file: Path, text: str) -> Iterator[tuple[str, str]]:
         for handler in METHOD.finditer(text, controller.end(), end):
             whole = _joined(controller["path"] or "", handler["path"] or "")
             yield handler["method"].upper(), whole
+
+
+def _of_jax_rs(text: str) -> Iterator[tuple[str, str]]:
+    """Return what resources of Quarkus and Jersey answer: paths stand before or behind methods."""
+    if (resource := OF_JAX_RS.search(text)) is None:
+        return
+    for method in METHOD_OF_JAX_RS.finditer(text, resource.end()):
+        begin = max(resource.end(), method.start() - BEFORE)
+        before = re.split(r"[;{}]", text[begin : method.start()])[-1]
+        inner = PATH_OF_METHOD.search(method["rest"]) or PATH_OF_METHOD.search(before)
+        yield method["method"], _joined(resource["path"] or "", inner["path"] if inner else "")
 
 
 def _of_symfony(text: str) -> Iterator[tuple[str, str]]:
