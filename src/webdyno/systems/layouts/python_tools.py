@@ -89,14 +89,16 @@ def installing(folder: Path) -> Installing | None:
     if project and (top := next(above, None)) and (top / "uv.lock").is_file():
         locked = {name.lower() for name in LOCKED.findall(read_text(top / "uv.lock") or "")}
         return _by_tool("pyproject.toml", UV, True, needs | locked, ENVIRONMENT_HERE)
+    of_heroku = (folder / "Procfile").is_file() and (folder / "requirements.txt").is_file()
+    if of_heroku:
+        return Installing("requirements.txt", f"{IN_VENV} -r requirements.txt", PIP, needs)
     if (folder / "Pipfile").is_file():
         return _by_tool("Pipfile", PIPENV, False, needs)
     if project and table(project, "tool", "poetry"):
         return _by_tool("pyproject.toml", POETRY, False, needs)
     if project and "build-system" not in project and table(project, "project"):
         return _by_tool("pyproject.toml", UV, False, needs)
-    names = ("requirements.txt",) if (folder / "Procfile").is_file() else ()  # as Heroku installs
-    if name := first_of(folder, *names, *REQUIREMENTS):
+    if name := first_of(folder, *REQUIREMENTS):
         return Installing(name, f"{IN_VENV} -r {name}", PIP, needs)
     if name := first_of(folder, "pyproject.toml", "setup.py", "setup.cfg"):
         return Installing(name, f"{IN_VENV} .", PIP, needs)

@@ -62,6 +62,7 @@ OF_SPRING = re.compile(rf"@RequestMapping\(\s*+{PATH}{REST}{UNTIL_CLASS}")
 OF_JAX_RS = re.compile(rf"@Path\(\s*+{PATH}{REST}{UNTIL_CLASS}")
 ANNOTATIONS = r"(?:\s*+@[\w.]++(?:\([^()]{0,300}\))?+){0,12}+"
 METHOD_OF_JAX_RS = re.compile(rf"@(?P<method>GET|POST|PUT|PATCH|DELETE)\b(?P<rest>{ANNOTATIONS})")
+BETWEEN = re.compile(rf"{ANNOTATIONS}\s*+")
 PATH_OF_METHOD = re.compile(r"""@Path\(\s*["'](?P<path>[^"'\n]{0,200})["']\s*\)""")
 BEFORE = 200
 """Letters before a method's word in which its path may stand, behind the end of another one."""
@@ -182,8 +183,12 @@ def _of_jax_rs(text: str) -> Iterator[tuple[str, str]]:
         return
     for method in METHOD_OF_JAX_RS.finditer(text, resource.end()):
         begin = max(resource.end(), method.start() - BEFORE)
-        before = re.split(r"[;{}]", text[begin : method.start()])[-1]
-        inner = PATH_OF_METHOD.search(method["rest"]) or PATH_OF_METHOD.search(before)
+        before = (
+            path
+            for path in PATH_OF_METHOD.finditer(text, begin, method.start())
+            if BETWEEN.fullmatch(text, path.end(), method.start())
+        )
+        inner = PATH_OF_METHOD.search(method["rest"]) or next(before, None)
         yield method["method"], _joined(resource["path"] or "", inner["path"] if inner else "")
 
 
