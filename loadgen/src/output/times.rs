@@ -1,7 +1,10 @@
 //! A distribution of times as results have it: figures, and the histogram behind them.
 
+use std::io::Read as _;
+
 use base64::Engine as _;
 use base64::prelude::BASE64_STANDARD;
+use flate2::read::ZlibDecoder;
 use hdrhistogram::Histogram as HdrHistogram;
 use hdrhistogram::serialization::{Deserializer, Serializer, V2DeflateSerializer};
 use serde::{Deserialize, Serialize};
@@ -11,6 +14,12 @@ use crate::record::{Histogram, rounded};
 /// Histograms of results go so far, in microseconds; all have the same steps.
 const LONGEST_US: u64 = 3_600_000_000;
 const DIGITS: u8 = 3;
+/// Of one that is unpacked: 23,552 counts of 9 bytes at most.
+const MOST_BYTES: u64 = 250_000;
+/// Before what is compressed, and where in that its length and its digits stand.
+const HEADER_BYTES: usize = 8;
+const LENGTH_AT: usize = 4;
+const DIGITS_AT: usize = 12;
 
 /// Microseconds; all 0 when there is no sample.
 #[derive(Debug, Clone, Default, Serialize, Deserialize)]
@@ -78,8 +87,18 @@ impl TimeSummary {
     pub fn distribution(&self) -> Result<HdrHistogram<u64>, String> {
         let wrong = |error: &dyn std::fmt::Display| format!("a histogram is damaged: {error}");
         let bytes = BASE64_STANDARD.decode(&self.histogram).map_err(|error| wrong(&error))?;
-        let decoded = Deserializer::new().deserialize(&mut bytes.as_slice());
-        decoded.map_err(|error| wrong(&error))
+        let packed = bytes.get(HEADER_BYTES..).ok_or_else(|| wrong(&"it has no head"))?;
+        let mut plain = Vec::new();
+        let unpacked = ZlibDecoder::new(packed).take(MOST_BYTES).read_to_end(&mut plain);
+        unpacked.map_err(|error| wrong(&error))?;
+        // Room is made for what its head says, whatever there is.
+        let field = |at: usize| Some(u32::from_be_bytes(plain.get(at..at + 4)?.try_into().ok()?));
+        let fits = field(LENGTH_AT).is_some_and(|length| length as usize <= plain.len())
+            && field(DIGITS_AT).is_some_and(|digits| digits <= DIGITS.into());
+        if !fits {
+            return Err(wrong(&"its head says more than it has"));
+        }
+        Deserializer::new().deserialize(&mut plain.as_slice()).map_err(|error| wrong(&error))
     }
 
     fn encoded(self) -> TimeSummary {
@@ -102,6 +121,10 @@ fn encode(histogram: &HdrHistogram<u64>) -> String {
 
 #[cfg(test)]
 mod tests {
+    use std::io::Write as _;
+
+    use flate2::Compression;
+    use flate2::write::ZlibEncoder;
     use proptest::prelude::*;
 
     use super::*;
@@ -131,6 +154,25 @@ mod tests {
             for (one, other) in [(merged.p50, whole.p50), (merged.p99, whole.p99)] {
                 prop_assert!((one - other).abs() <= 1.0 + other / 400.0, "{one} {other}");
             }
+        }
+    }
+
+    #[test]
+    fn none_takes_more_memory_than_it_has_counts() {
+        for (length, digits) in [(1u32 << 30, 3u32), (1, 5)] {
+            let mut plain = 0x1C84_9313u32.to_be_bytes().to_vec();
+            plain.extend([length, 0, digits].iter().flat_map(|field| field.to_be_bytes()));
+            plain.extend([1, 60_000_000, 1f64.to_bits()].iter().flat_map(|f| f.to_be_bytes()));
+            plain.push(2);
+            let mut packed = Vec::from(0x1C84_9314u32.to_be_bytes());
+            let mut zlib = ZlibEncoder::new(Vec::new(), Compression::fast());
+            zlib.write_all(&plain).expect("memory takes it");
+            let content = zlib.finish().expect("memory takes it");
+            packed.extend((content.len() as u32).to_be_bytes());
+            packed.extend(content);
+            let histogram = BASE64_STANDARD.encode(packed);
+            let part = TimeSummary { count: 2, histogram, ..TimeSummary::default() };
+            assert!(part.distribution().is_err_and(|why| why.contains("more than it has")));
         }
     }
 
