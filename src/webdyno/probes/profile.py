@@ -185,7 +185,7 @@ class Profiler(Perf):
                 kind, length, pid = RECORD.unpack_from(output, begin)
                 if kind in MAPPED and pid not in known:
                     output[begin : begin + KIND.size] = KIND.pack(SAYS_NOTHING)
-                begin += length
+                begin += max(length, RECORD.size)
 
     def _with_output(self) -> list[str]:
         """Return words before a command by which it has little memory, and its input is the output.
