@@ -86,7 +86,7 @@ CASES = {
         {
             "requirements.txt": "fastapi\nuvicorn\n",
             "main.py": "app = FastAPI()\n",
-            "docker/app/Dockerfile": "FROM python:3.5-slim\nCOPY . .\n",
+            "docker/app/Dockerfile": "FROM a/uvicorn:python3.5-slim\nCOPY . .\n",
         },
         f".venv/bin/uvicorn main:app {UVICORN}",
         "python3.5 -m venv .venv && .venv/bin/pip install --quiet -r requirements.txt",

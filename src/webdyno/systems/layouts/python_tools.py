@@ -119,7 +119,9 @@ TOO_OLD = (
 )
 
 
-OF_IMAGE = re.compile(r"^FROM\s+(?:\S+/)?python:3\.(?P<minor>\d+)", re.MULTILINE | re.IGNORECASE)
+OF_IMAGE = re.compile(
+    r"^FROM[ \t]+\S{0,200}?\bpython:?3\.(?P<minor>\d+)", re.MULTILINE | re.IGNORECASE
+)
 DOCKERFILES = ("Dockerfile", "docker/Dockerfile", "docker/*/Dockerfile", "*/Dockerfile")
 TOO_NEW = (
     "{file} has Python 3.{minor}, and python3 is {here} here: where a package fails with that, "
