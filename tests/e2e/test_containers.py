@@ -7,6 +7,7 @@ import os
 import re
 import shutil
 import signal
+import stat
 import subprocess
 from collections.abc import Iterator
 from pathlib import Path
@@ -257,6 +258,9 @@ def test_nothing_is_left_however_webdyno_ends(
         line = next((it for it in process.stdout if "http://" in it), "")
         host = re.search(r"http://([\d.]+):81", line)
         assert host, line
+        pipes = [path for path in scratch(home).rglob("said-*") if path.is_fifo()]
+        assert bool(pipes) == (engine != DOCKER)
+        assert {stat.S_IMODE(path.stat().st_mode) for path in pipes} <= {0o600}
         names = [path.name for path in scratch(home).glob("webdyno-*/live/*")]
         assert any(_groups(names))
         process.send_signal(ends_by)

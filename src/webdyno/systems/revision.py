@@ -22,7 +22,6 @@ from webdyno.host.this_machine import DONE, KEPT_FOR_S, Testbed, run_build
 from webdyno.host.users import (
     PRIVATE,
     ServerUser,
-    everybody_enters,
     home_of,
     refuse_shared,
     server_user,
@@ -207,8 +206,8 @@ def _build(
 ) -> None:
     user = repository.user
     must(run_as(user, ["rm", "-rf", kept]), f"{kept} can't be removed")
-    closed = [] if everybody_enters(repository.top) else ["-m", "700"]
-    must(run_as(user, ["mkdir", "-p", *closed, kept]), f"{kept} can't be made")
+    # Files that are closed in the repository aren't in the build: Git keeps no such modes.
+    must(run_as(user, ["mkdir", "-p", "-m", "700", kept]), f"{kept} can't be made")
     for submodule in repository.submodules(revision.commit):
         if not submodule.is_here:
             notify(

@@ -21,7 +21,7 @@ run() {
     shift
     network=$here/network-$name
     [ -e "$network" ] || network=/proc/self/ns/net
-    mkfifo "$here/said-$name"
+    mkfifo -m 600 "$here/said-$name"
     cat <"$here/said-$name" &
     exec nsenter --net="$network" @run@ \
         --name "$name" --cgroup-parent "$group" --cpuset-cpus "$cpus" "$@" >"$here/said-$name" 2>&1
