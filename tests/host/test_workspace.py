@@ -330,7 +330,9 @@ def test_a_log_is_a_file_of_its_own(tmp_path: Path) -> None:
     link.symlink_to(theirs)
     hard.hardlink_to(theirs)
     os.mkfifo(pipe)
-    for path in (theirs, link, hard, pipe):
+    (empty := tmp_path / "empty").touch()
+    os.chown(empty, 12345, 12345)
+    for path in (theirs, link, hard, pipe, empty):
         with pytest.raises((OperationError, OSError)):
             open_log(path, user)
     assert theirs.stat().st_uid == 0

@@ -298,8 +298,9 @@ def open_log(path: Path, user: ServerUser | None, *, closed: bool = False) -> Bi
         mode = 0o600 if closed else log_mode()
         log = os.fdopen(os.open(path.name, flags, mode, dir_fd=folder), "ab")
     status = os.fstat(log.fileno())
-    theirs = status.st_uid == uid_of(user) or not status.st_size
-    if not (stat.S_ISREG(status.st_mode) and status.st_nlink == 1 and theirs):
+    is_new = status.st_uid == os.geteuid() and not status.st_size
+    is_ours = status.st_uid == uid_of(user) or is_new
+    if not (stat.S_ISREG(status.st_mode) and status.st_nlink == 1 and is_ours):
         log.close()
         raise OperationError(f"{path} is in the way of a server's log; remove it")
     if user is not None:

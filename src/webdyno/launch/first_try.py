@@ -51,7 +51,7 @@ from webdyno.systems.layouts.routes import (
     routes_of_sources,
 )
 from webdyno.systems.repository import WORKING_TREE, Repository
-from webdyno.systems.revision import Recipe, build_revision, folder_inside_of
+from webdyno.systems.revision import Recipe, build_revision, folder_inside_of, let_reader_in
 from webdyno.systems.target import users_environment
 from webdyno.systems.variants import OWN_SITE
 
@@ -177,6 +177,7 @@ def try_out(
         refuse_containers_of_others(repository, str(folder))
     recipe = Recipe(app.build, within, environment)
     top = build_revision(repository, revision, recipe, "the working tree", caller.notify).resolve()
+    let_reader_in(way, repository.user, top)
     files = folder_inside_of(top, within, str(folder / app.dir))
     if way == "image":
         check_containers(text, files, top, str(folder))

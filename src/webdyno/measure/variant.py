@@ -20,14 +20,14 @@ from uuid import uuid4
 from webdyno.comparison import question_of
 from webdyno.core.errors import OperationError
 from webdyno.core.experiment import State
-from webdyno.core.files import open_given_inside, open_here, reading, writing
+from webdyno.core.files import open_given_inside, reading, writing
 from webdyno.core.format import duration, last_lines
 from webdyno.core.looks import SlotSettings
 from webdyno.core.records import AdjustmentRecord, SlotRecord
 from webdyno.core.request import may_be_compressed
 from webdyno.core.testbed import Ceiling
 from webdyno.host.children import in_session
-from webdyno.host.users import ServerUser, home_of, log_mode
+from webdyno.host.users import ServerUser, home_of, open_log
 from webdyno.load.interface import GeneratorError, LoadOrder
 from webdyno.measure.backend import LinkCut, StartedVariant, Tracing
 from webdyno.measure.planned import PlannedVariant
@@ -307,9 +307,7 @@ def in_state(state: State, log: Path, user: ServerUser | None) -> Iterator[None]
 def _run(key: str, command: str, within_s: float, log: Path, user: ServerUser | None) -> None:
     with writing(log):
         log.parent.mkdir(parents=True, exist_ok=True)
-        # The folder may be somebody else's.
-        opened = open_here(log, os.O_WRONLY | os.O_APPEND, mode=log_mode())
-    with opened as output:
+    with open_log(log, None) as output:
         output.write(f"{key}: {command}\n".encode())
         output.flush()
         words = ["sh", "-c", command]

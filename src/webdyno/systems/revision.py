@@ -99,9 +99,7 @@ def make(spec: TargetSpec) -> GeneratedService:
             f"{spec.place}: backends are for a configuration, and {project.file.place(('app',))} "
             f"has {way}"
         )
-    reader = user or server_user() if way == "conf" else None
-    if reader and user is None:
-        _let_in(reader, top.parent)
+    reader = let_reader_in(way, user, top)
     if reader and (closed := reader.kept_out_by(folder)):
         spec.notify(
             f"{spec.written}: {reader.name}, as whom its server runs, may not enter {closed}: "
@@ -228,8 +226,18 @@ def _build(
     must(run_as(user, ["touch", kept / DONE]), f"{kept} can't be written")
 
 
+def let_reader_in(way: str, user: ServerUser | None, top: Path) -> ServerUser | None:
+    """Return as whom a configuration's server reads a build, and let that user read one of root's.
+
+    `user` is whose build it is, None where it is ours.
+    """
+    reader = user or server_user() if way == "conf" else None
+    if reader and user is None:
+        _let_in(reader, top.parent)
+    return reader
+
+
 def _let_in(reader: ServerUser, kept: Path) -> None:
-    """Let the servers' user read a build of root's, as a configuration asks it to."""
     if stat.S_IMODE(kept.stat().st_mode) == PRIVATE:
         os.chown(kept, -1, reader.gid, follow_symlinks=False)
         kept.chmod(0o750)
