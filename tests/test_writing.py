@@ -32,7 +32,6 @@ ALLOWED = {
     "measure/folder.py": "records, opened so that no link is followed, and looked at",
     "report/exports.py": "DuckDB writes to what `replacing` gives it",
     "interfaces/cli/report.py": "calls the writer of Parquet",
-    "measure/variant.py": "logs of commands, opened so that no link is followed",
     "measure/repeat.py": "links in the catalogue of a run whose folder was just made",
     "servers/prepared.py": "a folder of the cache that its maker made a moment ago",
     "servers/needs.py": "a folder of the cache, as are its logs",
