@@ -87,10 +87,8 @@ def check_calls(experiment: Experiment, environment: Mapping[str, str], place: P
     numbered = [each for each in enumerate(experiment.requests) if each[1].is_call]
     calls = []
     for _, request in numbered:
-        message, values = (
-            request.call_json,
-            next(values_of_call(request, experiment.values, environment)),
-        )
+        values = next(values_of_call(request, experiment.values, environment))
+        message = request.call_json
         calls.append(Call(request.path, message and filled_json(message, values)))
     if fault := call_fault(descriptors, tuple(calls)):
         which, why = fault

@@ -118,6 +118,12 @@ def folder_inside(folder: Path, below: Path | None = None, *, makes: bool = True
         os.close(there)
 
 
+def make_folder(folder: Path, below: Path | None = None) -> None:
+    """Make a folder as `folder_inside` does, and raise what that raises."""
+    with folder_inside(folder, below or folder):
+        pass
+
+
 def named_folder(path: Path) -> tuple[Path, int]:
     """Return where a folder is and the id of its owner, whatever somebody puts there later.
 
@@ -354,12 +360,7 @@ def neighbor(file: Path, name: str, place: str) -> Path:
 
 
 def read_given(
-    file: Path,
-    most_bytes: int,
-    *,
-    follow: bool = False,
-    named: str = "",
-    below: Path | None = None,
+    file: Path, most_bytes: int, *, follow: bool = False, named: str = "", below: Path | None = None
 ) -> bytes:
     """Read a file that somebody else may have made, such as one of a run's folder.
 

@@ -22,7 +22,7 @@ from pydantic import AwareDatetime, Field, ValidationError, model_validator
 from webdyno.config.reading import first_fault
 from webdyno.core.base import ENDLESS, Amount, Interval, Model
 from webdyno.core.errors import UserError
-from webdyno.core.files import append_text, folder_inside, read_named, writing
+from webdyno.core.files import append_text, make_folder, read_named, writing
 from webdyno.core.format import is_useful
 from webdyno.core.limits import GateJudgement
 from webdyno.core.metrics import METRICS, MetricName
@@ -180,8 +180,8 @@ def add_to_history(file: Path, gate: GateJudgement) -> bool:
     past = past_gate(gate, datetime.now(UTC))
     if past is None:
         return False
-    with writing(file), folder_inside(file.parent, file.parent):
-        pass  # it is made
+    with writing(file):
+        make_folder(file.parent)
     append_text(file, past.model_dump_json() + "\n")
     return True
 

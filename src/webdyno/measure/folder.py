@@ -26,6 +26,7 @@ from webdyno.core.files import (
     MIB,
     cause_of,
     folder_inside,
+    make_folder,
     read_given,
     reading,
     unreadable,
@@ -96,8 +97,7 @@ class RunFolder:
         """Begin a run in a new or empty folder, and hold it; raise UserError, OperationError."""
         is_first = path.parent.name == RUNS_FOLDER.name and not path.parent.exists()
         try:
-            with folder_inside(path, path):
-                pass  # it is made
+            make_folder(path)
             if is_first:  # what is measured is no change of the working tree
                 write_whole(path.parent / ".gitignore", "*\n")
             if any(path.iterdir()):

@@ -207,12 +207,12 @@ def planned_requests(
     """
     planned = []
     for written, endpoint in zip(requests, endpoints_of(requests), strict=True):
+        fillings = [*values_of_call(written, values, environment)]
         requests_of_it = []
         for path in written.paths:
             expect = _expectation(written, path, site)
             request = _plan_request(written, path, load, expect, environment)
-            each = values_of_call(written, values, environment)
-            requests_of_it += [_with_values(request, its) if its else request for its in each]
+            requests_of_it += [_with_values(request, its) if its else request for its in fillings]
         weight = written.weight / len(requests_of_it)
         planned += [replace(each, weight=weight, endpoint=endpoint) for each in requests_of_it]
     return tuple(planned)

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from webdyno.core.errors import OperationError, UserError
-from webdyno.core.files import folder_inside, write_whole, writing
+from webdyno.core.files import make_folder, write_whole, writing
 from webdyno.core.service import PERF_NAMES, Service
 from webdyno.core.stack import Site
 from webdyno.core.text import SECRET, with_secrets
@@ -315,8 +315,8 @@ def _write_files(
         for name, text in ((KEY_FILE, made.key), (BOTH_FILE, made.certificate + made.key)):
             write_whole(home / name, text, mode=0o600)
     kept = deployment.keep / role.name
-    with writing(kept), folder_inside(kept, deployment.keep):
-        pass  # it is made
+    with writing(kept):
+        make_folder(kept, deployment.keep)
     for name, text in filled.files.items():
         for place, below in ((home, home), (kept, deployment.keep)):
             write_whole(place / name, text, below=below, mode=0o600)  # passwords may be in it

@@ -135,7 +135,7 @@ def _history(files: Sequence[Path], formats: Sequence[str], output: Path | None)
 def _of_run(
     folder: "RunFolder", formats: Sequence[str], output: Path | None, *, verbose: bool
 ) -> Exit:
-    from webdyno.core.files import folder_inside, writing
+    from webdyno.core.files import make_folder, writing
     from webdyno.interfaces.cli.result import judged_run, show_result
     from webdyno.media.console import notify
 
@@ -145,8 +145,8 @@ def _of_run(
     for name in formats:
         default = (output if in_folder and output else folder.path) / FORMATS[name]
         file = default if in_folder or output is None else output
-        with writing(file), folder_inside(file.parent, file.parent):
-            pass  # it is made
+        with writing(file):
+            make_folder(file.parent)
         for written in _write(name, folder, seen, file):
             notify(f"written: {written}")
     return code
