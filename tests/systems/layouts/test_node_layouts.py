@@ -253,16 +253,6 @@ CASES = {
         NPM,
         says=("its sources read the port from APP_PORT",),
     ),
-    "another variable, whose value is called PORT": Case(
-        {
-            "package.json": package("node s.js", "koa"),
-            ".env.example": "APP_PORT=app_port\nPGADMIN_PORT=pgadmin_port\n",
-            "s.js": "const PORT = process.env.APP_PORT || 3000\na.listen(PORT)\n",
-        },
-        f"APP_PORT=$PORT {PRODUCTION} node s.js",
-        NPM,
-        says=("its sources read the port from APP_PORT",),
-    ),
     "a port that nobody heeds": Case(
         {"package.json": package("node s.js", "koa"), "s.js": "app.listen(3000)\n"},
         f"{PRODUCTION} node s.js",

@@ -9,7 +9,7 @@ from typing import NamedTuple
 from webdyno.core.tables import read_text
 from webdyno.systems.layouts.app import FoundApp, first_of, sources
 from webdyno.systems.layouts.django import find_django
-from webdyno.systems.layouts.python_fills import QUIETLY, by_alembic, seed
+from webdyno.systems.layouts.python_fills import IMPORTED, QUIETLY, by_alembic, seed
 from webdyno.systems.layouts.python_tools import (
     Installing,
     installing,
@@ -52,7 +52,6 @@ LOOKS_IN = {"gunicorn": "--chdir", "uvicorn": "--app-dir", "granian": "--working
 FACTORY_FLAG = {"uvicorn": "--factory ", "granian": "--factory ", "waitress": "--call "}
 USUAL = ("wsgi", "asgi", "main", "app", "server", "run", "application", "api", "__init__")
 """Names of modules that hold the application, the likeliest first."""
-IMPORTED = re.compile(r"^(?:from|import)[ \t]+(\w+)", re.MULTILINE)
 OF_VENV = re.compile(
     r"(^|[;&|]\s*)(gunicorn|uvicorn|hypercorn|granian|daphne|waitress-serve|uwsgi|flask|fastapi|litestar"
     r"|alembic|django-admin|python3?)\b"
