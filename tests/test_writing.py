@@ -84,6 +84,25 @@ def _mode_writes(call: ast.Call) -> bool:
     return any(set(mode) & set("wa+") and "x" not in mode for mode in modes)
 
 
+MAKES_FOLDERS = {
+    "servers/layout.py": "in a folder that is still private",
+    "servers/prepared.py": "in a folder that is still private",
+    "measure/repeat.py": "in the catalog of a run whose folder was just made",
+    "systems/target.py": "in a workspace, which is ours alone",
+}
+"""By file: why no link of another's can be on the way."""
+
+
+def test_folders_that_a_user_names_are_made_by_make_folder() -> None:
+    """Which follows no link of another user's where it makes those above."""
+    makes = {
+        path.relative_to(SOURCES).as_posix()
+        for path in SOURCES.rglob("*.py")
+        if "mkdir(parents=True" in path.read_text(encoding="utf-8")
+    }
+    assert makes == MAKES_FOLDERS.keys()
+
+
 CHANGES_MODES = {
     "host/users.py": "opens a folder that was private",
     "host/workspace.py": "opens what is ours to write, whatever the umask is",

@@ -17,6 +17,7 @@ from hypothesis import strategies as st
 
 from builders import SimulatedVariant, simulated_run
 from webdyno.core.errors import OperationError, UserError
+from webdyno.core.request import WrittenRequest
 from webdyno.core.run import stacks_file
 from webdyno.measure.folder import RunFolder, is_held
 
@@ -35,6 +36,15 @@ def test_what_was_written_is_read_again(folder: RunFolder) -> None:
     again = RunFolder.open(folder.path)
     assert again.head == RUN.head
     assert again.records() == RUN.records
+
+
+def test_bodies_of_a_closed_recording_stay_closed(tmp_path: Path) -> None:
+    """They are in the run's files and in its report."""
+    asks = WrittenRequest(path="/notes", method="POST", body="a patient's")
+    head = RUN.head.replace(experiment=RUN.head.experiment.replace(requests=[asks]))
+    assert RunFolder.create(tmp_path / "bodies", head).path.stat().st_mode & 0o077 == 0
+    plain = RunFolder.create(tmp_path / "plain", RUN.head).path
+    assert plain.stat().st_mode & 0o077 != 0
 
 
 def test_a_new_run_has_no_records(folder: RunFolder) -> None:

@@ -91,6 +91,15 @@ def test_names_are_compared_wherever_they_are_called() -> None:
     assert ("a", "y", "send", "send") not in calls
 
 
+def test_samples_that_say_nothing_are_drawn_as_nothing(tmp_path: Path) -> None:
+    assert not read_stacks("main 0\nmain;x 00\n")
+    made = sampled()
+    with RunFolder.create(tmp_path / "run", made.head) as folder:
+        for variant in ("apache", "nginx"):
+            folder.add_stacks(variant, {f"f{n}": 1 for n in range(2_000)})
+    assert flame_figure(tmp_path / "run", runs.seen(made).points[0])
+
+
 def test_what_is_deep_or_narrow_takes_no_memory() -> None:
     (deep,) = read_stacks("a;b;" * 5_000 + "c 1\n")
     assert deep.count(";") == DEEPEST - 1

@@ -10,7 +10,7 @@ import pytest
 from webdyno.config import Catalogue
 from webdyno.core.errors import OperationError
 from webdyno.host.this_machine import Testbed
-from webdyno.host.users import ServerUser, server_user
+from webdyno.host.users import ServerUser, hand_over, server_user
 from webdyno.host.workspace import Workspace
 from webdyno.servers.layout import Deployment, lay_out, testbed_of
 from webdyno.servers.prepared import site_view
@@ -70,4 +70,18 @@ def test_what_a_database_holds_is_nobody_elses_to_read(user: ServerUser | None) 
         deployment = Deployment(testbed, workspace, workspace.make_kept(), site, view)
         home = lay_out(roles, deployment).services["db"].home
         modes = [path.stat().st_mode & 0o777 for path in (home, home / "data")]
-    assert modes == [0o755, 0o700]
+    assert modes == [0o700, 0o700]
+
+
+@pytest.mark.parametrize(
+    ("others", "mode", "group"), [([], 0o700, 7), ([9], 0o750, 9), ([8, 9], 0o755, 7)]
+)
+def test_who_runs_nothing_of_a_stack_gets_to_no_socket_of_it(
+    tmp_path: Path, others: list[int], mode: int, group: int
+) -> None:
+    """But where programs of three users have to get into one folder."""
+    users = [ServerUser(f"user {uid}", uid, uid) for uid in (7, *others)]
+    (home := tmp_path / "home").mkdir(mode=0o700)
+    hand_over(home, users[0], among=users)
+    status = home.stat()
+    assert (status.st_mode & 0o777, status.st_uid, status.st_gid) == (mode, 7, group)

@@ -24,6 +24,7 @@ from webdyno.core.registry import STACKS, load_extensions
 from webdyno.core.service import Service
 from webdyno.core.stack import Site, Stack
 from webdyno.core.study import Publication
+from webdyno.core.text import quoted
 from webdyno.core.whose import is_others_to_change, opened
 
 logger = logging.getLogger(__name__)
@@ -94,7 +95,7 @@ class Catalogue:
         if others:
             raise UserError(
                 f"{file}: others may change {others}, so what is run and read: copy the file to "
-                f"where only you can write, or close it to them (chmod -R go-w {others})"
+                f"where only you can write, or close it to them (chmod -R go-w {quoted(others)})"
             )
         return TomlFile(file, content)
 
@@ -147,8 +148,9 @@ def _demand_catalogue(folder: Path, place: str) -> None:
         others = next((part for part in below if is_others_to_change(part, groups=False)), None)
     if others:
         raise UserError(
-            f"{place}: others may change {others}, so what runs while you are asked: copy the "
-            f"catalog to where only you can write, or close it to them (chmod -R go-w {others})"
+            f"{place}: others may change {others}, so what runs while you are asked: copy "
+            "the catalog to where only you can write, or close it to them (chmod -R go-w "
+            f"{quoted(others)})"
         )
 
 

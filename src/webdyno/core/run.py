@@ -112,7 +112,7 @@ def read_stacks(text: str) -> Counter[str]:
     stacks = Counter[str]()
     for line in text.split("\n"):
         stack, _, count = line.rpartition(" ")
-        if stack and count.isdecimal() and len(count) <= MOST_DIGITS:
+        if stack and count.isdecimal() and len(count) <= MOST_DIGITS and int(count):
             stacks[";".join(stack.split(";", DEEPEST)[:DEEPEST])] += int(count)
     return stacks
 

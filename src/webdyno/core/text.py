@@ -5,6 +5,8 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from difflib import unified_diff
 from itertools import takewhile
+from pathlib import Path
+from shlex import quote
 from typing import Annotated, Any
 from urllib.parse import SplitResult, urljoin, urlsplit
 
@@ -33,6 +35,11 @@ def printable(text: str) -> str:
     escape; lines and tabs stay.
     """
     return hidden(text).translate(SHOWN)
+
+
+def quoted(path: Path | str) -> str:
+    """Return a path as a word of a command line that a message gives for pasting."""
+    return quote(str(path))
 
 
 def in_one_line(text: str) -> str:

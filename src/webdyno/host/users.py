@@ -11,7 +11,7 @@ import os
 import pwd
 import stat
 import subprocess
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -20,6 +20,7 @@ from typing import BinaryIO
 from webdyno.core.errors import OperationError, UserError
 from webdyno.core.files import everything_below, folder_inside, writing
 from webdyno.core.hiding import SECRETS
+from webdyno.core.text import quoted
 from webdyno.core.whose import (
     is_others_to_change,
     others_place,
@@ -28,8 +29,9 @@ from webdyno.core.whose import (
 )
 
 CANDIDATES = ("www-data", "nobody")
-PRIVATE, ENTERED, OPEN = 0o700, 0o711, 0o755
-"""Modes of folders: for us alone; for all who know what a file in there is called; for all."""
+PRIVATE, SHARED, ENTERED, OPEN = 0o700, 0o750, 0o711, 0o755
+"""Modes of folders: for us alone; with a group; for all who know what a file in there is called;
+for all."""
 
 
 @dataclass(frozen=True)
@@ -166,8 +168,9 @@ def refuse_shared(place: Path, user: ServerUser | None) -> None:
     is_ours = user is None or user.uid in trusted_users()
     if is_ours and (others := others_place(place)):
         raise OperationError(
-            f"others may change {others}, and what is built runs from there: chmod go-w {others} "
-            f"and rm -rf {place}, or set XDG_CACHE_HOME to a folder of yours alone"
+            f"others may change {others}, and what is built runs from there: chmod go-w "
+            f"{quoted(others)} and rm -rf {quoted(place)}, or set XDG_CACHE_HOME to a folder of "
+            "yours alone"
         )
 
 
@@ -181,9 +184,10 @@ def refuse_of_others(path: Path, folder: Path) -> None:
     if uid in trusted_users() or _is_vouched(folder.resolve()):
         return
     name = _user(uid, folder).name
+    vouch = f"git config --global --add safe.directory {quoted(folder)}"
     raise UserError(
         f"{path} belongs to {name}, and says what is run and read: call webdyno as {name}, or, if "
-        f"you trust all of it, say so as for Git: git config --global --add safe.directory {folder}"
+        f"you trust all of it, say so as for Git: {vouch}"
     )
 
 
@@ -246,6 +250,14 @@ def make_private(folder: Path) -> Path:
     return folder
 
 
+def close_to_others(folder: Path) -> None:
+    """Let nobody else enter a folder of ours; by sudo, who called that may still read it."""
+    uid = sudo_caller()
+    if uid is not None:
+        os.chown(folder, -1, _user(uid, folder).gid)
+    folder.chmod(PRIVATE if uid is None else SHARED)
+
+
 def make_closed(folder: Path) -> None:
     """Make a folder, and those above it, as far as they aren't there, closed to others."""
     for part in (*reversed(folder.parents), folder):
@@ -253,11 +265,18 @@ def make_closed(folder: Path) -> None:
             part.mkdir(mode=PRIVATE, exist_ok=True)
 
 
-def hand_over(folder: Path, user: ServerUser | None, private: Sequence[Path] = ()) -> None:
+def hand_over(
+    folder: Path,
+    user: ServerUser | None,
+    private: Sequence[Path] = (),
+    *,
+    among: Collection[ServerUser | None] | None = None,
+) -> None:
     """Make the servers' user owner of a private folder with its content: the last we do to it.
 
     It has to lie in a folder of ours. Its own owner comes last, so that he can't enter before.
-    Folders in it that are `private` stay closed to all others.
+    Folders in it that are `private` stay closed to all others. Where `among` says all who have to
+    get into the folder, it is closed to the rest, as far as its owner and one group can be enough.
     """
     for inner in private:
         inner.chmod(PRIVATE)
@@ -271,7 +290,12 @@ def hand_over(folder: Path, user: ServerUser | None, private: Sequence[Path] = (
                 "capabilities. Run webdyno as an ordinary user, or with CAP_CHOWN, CAP_SETUID, "
                 "CAP_SETGID, CAP_DAC_OVERRIDE and CAP_KILL"
             ) from None
-    open_to_servers(folder, user or server_user())
+    others = {each for each in among or () if each} - {user}
+    if among is None or len(others) > 1:
+        open_to_servers(folder, user or server_user())
+    elif others:
+        os.chown(folder, -1, others.pop().gid)
+        folder.chmod(SHARED)
 
 
 def open_to_servers(folder: Path, user: ServerUser | None) -> None:

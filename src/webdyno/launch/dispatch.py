@@ -33,7 +33,7 @@ from webdyno.launch.arrangement import Arrangement
 from webdyno.launch.caller import Caller
 from webdyno.launch.consent import refuse_other_machines, vouched_targets
 from webdyno.launch.foreign import agree_to_use, know_run
-from webdyno.measure.folder import MOST_HEAD_BYTES, RunFolder
+from webdyno.measure.folder import MOST_HEAD_BYTES, RunFolder, make_run_folder
 from webdyno.measure.records_file import RECORDS_FILE
 
 if TYPE_CHECKING:  # Ray is an extra, and takes a second to import
@@ -313,7 +313,7 @@ def begin_folder(
     vouched_targets(stacks, [], nobody)
     folder = file.parent
     try:
-        folder.mkdir(parents=True, exist_ok=True)
+        make_run_folder(folder, experiment)
         if any(folder.iterdir()):
             raise UserError(f"{folder} is not empty: name another one with --output")
     except OSError as error:

@@ -22,6 +22,7 @@ from pydantic import ValidationError
 
 from webdyno.config.reading import first_fault
 from webdyno.core.errors import OperationError, UserError
+from webdyno.core.experiment import Experiment
 from webdyno.core.files import (
     MIB,
     cause_of,
@@ -49,6 +50,7 @@ from webdyno.core.run import (
     variant_folder,
     written_stacks,
 )
+from webdyno.host.users import close_to_others
 from webdyno.host.workspace import locks_held, open_lock
 from webdyno.measure.records_file import MOST_RECORDS_BYTES, RECORDS_FILE, records_of, whole_lines
 from webdyno.measure.redact import line_of, names_in, without_secrets
@@ -79,6 +81,13 @@ def newest_run(below: Path) -> Path | None:
     return newest and newest.parent
 
 
+def make_run_folder(path: Path, experiment: Experiment) -> None:
+    """Make a run's folder, closed to others where bodies of requests come into its files."""
+    make_folder(path)
+    if experiment.sends_content:
+        close_to_others(path)
+
+
 class RunFolder:
     """A run on disk, which one process at a time may append to until it leaves the context."""
 
@@ -97,7 +106,7 @@ class RunFolder:
         """Begin a run in a new or empty folder, and hold it; raise UserError, OperationError."""
         is_first = path.parent.name == RUNS_FOLDER.name and not path.parent.exists()
         try:
-            make_folder(path)
+            make_run_folder(path, head.experiment)
             if is_first:  # what is measured is no change of the working tree
                 write_whole(path.parent / ".gitignore", "*\n")
             if any(path.iterdir()):

@@ -20,7 +20,7 @@ from uuid import uuid4
 from webdyno.comparison import question_of
 from webdyno.core.errors import OperationError
 from webdyno.core.experiment import State
-from webdyno.core.files import open_given_inside, reading, writing
+from webdyno.core.files import make_folder, open_given_inside, reading, writing
 from webdyno.core.format import duration, last_lines
 from webdyno.core.looks import SlotSettings
 from webdyno.core.records import AdjustmentRecord, SlotRecord
@@ -306,7 +306,7 @@ def in_state(state: State, log: Path, user: ServerUser | None) -> Iterator[None]
 
 def _run(key: str, command: str, within_s: float, log: Path, user: ServerUser | None) -> None:
     with writing(log):
-        log.parent.mkdir(parents=True, exist_ok=True)
+        make_folder(log.parent)
     with open_log(log, None) as output:
         output.write(f"{key}: {command}\n".encode())
         output.flush()

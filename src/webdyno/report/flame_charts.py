@@ -156,7 +156,7 @@ def _panel(
     rows = [
         _row(box, here[box.call[-1]], there.get(box.call[-1], 0.0), widest_us) for box in placed
     ]
-    depth = max(len(box.call) for box in placed)
+    depth = max((len(box.call) for box in placed), default=1)
     x = alt.X("begin:Q", title="µs per request").scale(domain=[0, widest_us], nice=False)
     base = alt.Chart(values(rows)).encode(
         y=alt.Y("row:Q", axis=None).scale(domain=[0, depth], nice=False)

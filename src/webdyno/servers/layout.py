@@ -149,7 +149,8 @@ def lay_out(
         is_program = role.service.build is not None or role.service.own is not None
         environment = of_programs if is_program else of_servers
         if role.name in here:
-            _write_files(role, filled, workspace / role.name, deployment, testbeds[role.name].user)
+            users = [testbeds[role.name].user, *(testbed.user for testbed in testbeds.values())]
+            _write_files(role, filled, workspace / role.name, deployment, users)
             environment = environment | filled_variables(role, filled)
         services[role.name] = RunningService(
             role=role,
@@ -301,9 +302,17 @@ def _view(
 
 
 def _write_files(
-    role: Role, filled: RenderedJob, home: Path, deployment: Deployment, user: ServerUser | None
+    role: Role,
+    filled: RenderedJob,
+    home: Path,
+    deployment: Deployment,
+    users: Sequence[ServerUser | None],
 ) -> None:
-    """Fill a service's folder, which is then given to whom it runs as, and keep a copy of it."""
+    """Fill a service's folder, and keep a copy of it.
+
+    Then it is given to the first of the users, as whom the service runs; the others, who run what
+    it works with, get to its sockets.
+    """
     make_private(home)
     for folder in role.service.folders:
         (home / folder).mkdir(parents=True, exist_ok=True)
@@ -321,4 +330,5 @@ def _write_files(
         for place, below in ((home, home), (kept, deployment.keep)):
             write_whole(place / name, text, below=below, mode=0o600)  # passwords may be in it
     # Redis lets everybody read what it writes there.
-    hand_over(home, user, [home / role.service.data] if role.service.data else [])
+    closed = [home / role.service.data] if role.service.data else []
+    hand_over(home, users[0], closed, among=users)

@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import TypedDict, Unpack
 
 from webdyno.core.errors import OperationError, UserError
+from webdyno.core.files import make_folder
 from webdyno.core.format import indent
 from webdyno.core.setting import SettingValue
 from webdyno.core.stack import Site, Stack
@@ -119,7 +120,7 @@ def _lay_out(
         demand_port(port)
     for role in resolved.roles:
         _refuse_unsafe(folder, testbed_of(role.service, testbed).user)
-    folder.mkdir(parents=True, exist_ok=True)
+    make_folder(folder)
     with ExitStack() as exits:
         prepared = prepare_site(site, testbed)
         exits.callback(prepared.release)

@@ -15,7 +15,7 @@ from pathlib import Path
 from webdyno.core.errors import OperationError, UserError
 from webdyno.core.format import duration, listed_to
 from webdyno.core.hiding import hidden
-from webdyno.core.text import SECRET, secret_values, with_secrets
+from webdyno.core.text import SECRET, quoted, secret_values, with_secrets
 from webdyno.host.children import must
 from webdyno.host.server_process import CERTIFICATES, PLAIN_ENVIRONMENT
 from webdyno.host.this_machine import DONE, KEPT_FOR_S, Testbed, run_build
@@ -184,8 +184,8 @@ def build_revision(
         elif written := _newer_files(repository.user, kept):
             notify(
                 f"{name}: earlier runs wrote into its build: {written}. Its next start finds "
-                f"that; prepare or [state] before_round can put it back, and rm -rf {kept} has it "
-                "built again"
+                "that; prepare or [state] before_round can put it back, and rm -rf "
+                f"{quoted(kept)} has it built again"
             )
         run_as(repository.user, ["touch", kept])
         refuse_shared(kept, repository.user)

@@ -147,7 +147,7 @@ def _run_studies(asked: str, time_s: float | None, out: Path | None, how: RunFla
 def _repeat(wanted: Sequence["Publication"], budget_s: float, folder: Path, how: RunFlags) -> Exit:
     from webdyno.config import Catalogue
     from webdyno.config.catalogue import check_study
-    from webdyno.core.files import write_whole
+    from webdyno.core.files import make_folder, write_whole
     from webdyno.interfaces.cli.progress import at_terminal
     from webdyno.interfaces.cli.result import show_measured, show_result
     from webdyno.media.console import notify, plain_console
@@ -160,7 +160,7 @@ def _repeat(wanted: Sequence["Publication"], budget_s: float, folder: Path, how:
     for study in wanted:
         check_study(study, catalogue)
     try:
-        folder.mkdir(parents=True, exist_ok=True)
+        make_folder(folder)
     except OSError as error:
         raise UserError(f"-o {folder}: can't be made: {error.strerror}") from error
     planned = [plan for study in wanted for plan in plans_of(study, catalogue, folder)]

@@ -14,6 +14,7 @@ from typing import NamedTuple
 
 from webdyno.config import Catalogue
 from webdyno.core.errors import OperationError, UserError
+from webdyno.core.files import make_folder
 from webdyno.core.load import MOST_AT_ONCE
 from webdyno.host.children import ending_with_us, input_of, interrupt, words_of
 
@@ -175,7 +176,7 @@ class Starter:
             raise UserError(f"{named}: not agreed to on the terminal; nothing was run")
 
     def _begin(self, call: str, arguments: Mapping[str, object], allow_commands: bool) -> Begun:
-        self._root.mkdir(parents=True, exist_ok=True)
+        make_folder(self._root)
         name = f"{datetime.now().astimezone():%Y-%m-%d-%H%M%S}-{call}"
         log = self._root / f".{name}.log"
         given = {**arguments, "output": self._root / name, "report": True}

@@ -232,11 +232,11 @@ def leave_behind(answer: "GateJudgement", folder: Path | None) -> None:
 
 def write_files(answer: "GateJudgement", folder: Path) -> None:
     """Write an answer into a run's folder, in all forms that CI reads."""
-    from webdyno.core.files import write_whole, writing
+    from webdyno.core.files import make_folder, write_whole, writing
     from webdyno.questions.gate.ci import FILES
 
     with writing(folder):
-        folder.mkdir(parents=True, exist_ok=True)
+        make_folder(folder)
     # Else what is left here would be a change of the working tree to the next gate.
     write_whole(folder / ".gitignore", "*\n")
     for name, made in FILES.items():
