@@ -4,17 +4,16 @@ import os
 import shutil
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import cast
 
 import pytest
 
+from builders import SimulatedVariant, simulated_run
 from e2e.commands import webdyno_here
 from report import comparisons, questions
 from variants import further
 from webdyno.cluster.backend import keep_files
 from webdyno.core.errors import OperationError
 from webdyno.core.files import append_text, open_here, replacing, write_whole
-from webdyno.core.run import RunHead
 from webdyno.host.users import open_log, server_user
 from webdyno.interfaces.python.result import GateRun, result_in
 from webdyno.measure.folder import RunFolder
@@ -206,7 +205,9 @@ def test_who_owns_a_folder_leads_root_nowhere(
         with pytest.raises(OperationError, match="12345"):
             write_whole(place / "folders/inner/file", "x", below=place / "folders/inner")
         with pytest.raises(OperationError, match="12345"):
-            RunFolder.create(place / "runs/run", cast("RunHead", None))
+            RunFolder.create(
+                place / "runs/run", simulated_run({"a": SimulatedVariant()}, rounds=1).head
+            )
     assert not (victim / "folders").exists()
     assert not (victim / "runs").exists()
     monkeypatch.setenv("SUDO_UID", "12345")
