@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from builders import SimulatedVariant, simulated_run
+from builders import run_head
 from e2e.commands import webdyno_here
 from report import comparisons, questions
 from variants import further
@@ -205,9 +205,7 @@ def test_who_owns_a_folder_leads_root_nowhere(
         with pytest.raises(OperationError, match="12345"):
             write_whole(place / "folders/inner/file", "x", below=place / "folders/inner")
         with pytest.raises(OperationError, match="12345"):
-            RunFolder.create(
-                place / "runs/run", simulated_run({"a": SimulatedVariant()}, rounds=1).head
-            )
+            RunFolder.create(place / "runs/run", run_head())
     assert not (victim / "folders").exists()
     assert not (victim / "runs").exists()
     monkeypatch.setenv("SUDO_UID", "12345")
