@@ -8,9 +8,9 @@ from webdyno.load.interface import ServerResponse
 from webdyno.measure.checked_program import BrokenRule, ProgramResponse
 from webdyno.systems.kinds import NamedSystem, variant_names
 from webdyno.systems.layouts.app import FoundApp
-from webdyno.systems.layouts.dockerfile import image_command
 from webdyno.systems.layouts.logins import login_by_form
 from webdyno.systems.layouts.routes import links_of
+from webdyno.systems.layouts.start_scripts import image_command
 
 NO_URLS = ("http://[::1", "//[x/", "http://a\u2100b/")
 """The last one has a character that becomes `a/c` when it is normalised."""

@@ -18,6 +18,9 @@ from webdyno.systems.conf import nginx_read
 from webdyno.systems.containers.compose_file import read_compose, variables_of
 from webdyno.systems.layouts import (
     cmake,
+    compose,
+    composition,
+    containers,
     databases,
     django,
     dockerfile,
@@ -30,6 +33,7 @@ from webdyno.systems.layouts import (
     python_fills,
     python_tools,
     settings,
+    start_scripts,
     typed_settings,
     variables,
 )
@@ -66,14 +70,18 @@ def test_variables_of_variables(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize(
     "text",
-    ["\n", " ", "a.", "a/", "a-", "CMD x ", "path(", "fastapi[", "@app.cli.command(\n", "/*", "//"],
+    [
+        *("\n", " ", "a.", "a/", "a-", "CMD x ", "path(", "fastapi[", "@app.cli.command(\n", "/*"),
+        *("//", "flask --a ", "cargo run ", "DB_HOS", "redis:", "npm run "),
+    ],
 )
 def test_sources_of_one_thing(text: str) -> None:
     source = text * (MANY // len(text)) + "y"
     of_python = (django, python, python_fills, python_tools)
     of_node = (fills, node_environment)
-    others = (dockerfile, jvm, layouts, logins, php_and_ruby, settings, typed_settings, variables)
-    for module in (*of_python, *of_node, *others):
+    of_containers = (compose, composition, containers, dockerfile, start_scripts)
+    others = (jvm, layouts, logins, php_and_ruby, settings, typed_settings, variables)
+    for module in (*of_python, *of_node, *of_containers, *others):
         for pattern in vars(module).values():
             if isinstance(pattern, re.Pattern):
                 for _ in pattern.finditer(source):

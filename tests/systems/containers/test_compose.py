@@ -93,7 +93,7 @@ def test_services_in_the_order_of_their_starts_and_the_asked_one_last(folder: Pa
         ("services: {a: {image: x, user: [[1]]}}", "", r"services.a: user.0 should be text"),
         ("services: {a/b: {image: x}}", "", "services.a/b is no service"),
         ("services: {a: {image: x, env_file: none}}", "", "none: there is no such file"),
-        ("services: {a: {image: x, volumes: ['./none:/x']}}", "", "there is no .*none"),
+        ("services: {a: {image: x, volumes: ['./none.ini:/x']}}", "", "there is no .*none.ini"),
         ("services: {a: {image: x, volumes: ['~none/a:/x']}}", "", "there is no .*~none/a"),
         ("services: {a: {image: x, ports: ['1:x-6']}}", "", "'1:x-6' is no single port"),
         (
@@ -393,3 +393,19 @@ def test_files_that_include_each_other_often_come_to_an_end(tmp_path: Path) -> N
     (tmp_path / "19.yaml").write_text("services: {web: {image: x}}\n")
     with pytest.raises(UserError, match="include each other"):
         compose_services([tmp_path / "0.yaml"], "", "here", print)
+
+
+def test_an_example_stands_in_the_place_of_a_file_of_variables(folder: Path) -> None:
+    (folder / ".env").unlink(missing_ok=True)
+    (folder / ".env.sample").write_text("NAME=shop\n")
+    (folder / "web.env.example").write_text("MODE=fast\n")
+    text = "services: {web: {image: '${NAME}', env_file: [.env, web.env]}}"
+    (service,), notes = read(folder, text)
+    assert service.image == "shop"
+    assert service.environment == {"NAME": "shop", "MODE": "fast"}
+    assert any(".env.sample, web.env.example stands in the place" in note for note in notes)
+
+
+def test_a_folder_that_is_not_there_begins_empty(folder: Path) -> None:
+    (service,), _ = read(folder, "services: {a: {image: x, volumes: ['./data/db:/data:rw']}}")
+    assert service.options == ("--volume=/data",)

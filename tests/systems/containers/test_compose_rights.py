@@ -21,6 +21,7 @@ from webdyno.systems.containers.compose import compose_services
         ("volumes: ['./d:/x:O,upperdir=/etc,workdir=/tmp/w']", "web.volumes O, web.*upperdir=/etc"),
         ("image: 'docker-archive:/root/a.tar'", "web.image docker-archive:/root/a.tar"),
         ("env_file: link/environment", "web.env_file link/environment"),
+        ("env_file: own.env", r"web.env_file .*/own\.env\.example"),
         ("build: {context: ../..}", r"web.build \.\./\.\."),
         ("build: .", "web.build Dockerfile"),
         ("secrets: [s]", "web.secrets /etc/passwd"),
@@ -30,6 +31,7 @@ def test_a_revision_reaches_nothing_of_this_machine(folder: Path, keys: str, nam
     """Its author may be anybody who sent a pull request."""
     (folder / "link").symlink_to("/etc")
     (folder / "Dockerfile").symlink_to("/etc/shadow")
+    (folder / "own.env.example").symlink_to("/etc/passwd")
     service = keys if keys.startswith("image") else f"image: x, {keys}"
     (folder / "compose.yaml").write_text(
         f"services: {{web: {{{service}}}}}\nsecrets: {{s: {{file: /etc/passwd}}}}\n"

@@ -119,6 +119,32 @@ def test_docker_comes_first_and_podman_takes_root(
         choice.engine_for(spec())
 
 
+def test_whether_an_engine_answers_is_seen_without_asking_it(
+    client: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for program in ("docker", "podman"):
+        (client / program).write_text(f"#!/bin/sh\ntouch {client}/asked\n")
+        (client / program).chmod(0o755)
+    monkeypatch.setenv("DOCKER_HOST", f"unix://{client}/docker.sock")
+    monkeypatch.setattr(os, "geteuid", lambda: 1000)
+    assert not choice.engine_answers(), "nobody listens, and Podman takes root"
+    (client / "docker.sock").touch()
+    assert choice.engine_answers()
+    monkeypatch.setattr("webdyno.systems.containers.docker.USUAL", f"{client}/docker.sock")
+    monkeypatch.setattr("webdyno.systems.containers.docker.PID_FILES", (f"{client}/docker.pid",))
+    assert not choice.engine_answers(), "systemd would start it"
+    (client / "docker.pid").touch()
+    assert choice.engine_answers()
+    monkeypatch.setenv("WEBDYNO_CONTAINERS", "podman")
+    assert not choice.engine_answers()
+    monkeypatch.setattr(os, "geteuid", lambda: 0)
+    assert choice.engine_answers()
+    monkeypatch.setenv("WEBDYNO_CONTAINERS", "docker")
+    monkeypatch.setenv("DOCKER_HOST", "tcp://elsewhere:2375")
+    assert not choice.engine_answers()
+    assert not (client / "asked").exists()
+
+
 def test_a_build_has_the_values_of_its_arguments_in_its_environment(client: Path) -> None:
     (client / "docker").write_text('#!/bin/sh\necho "$TOKEN for $*" >seen; exit 1\n')
     (client / "docker").chmod(0o755)

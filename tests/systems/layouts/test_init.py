@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from systems.layouts.laid_out import laid_out
+from systems.layouts.laid_out import Files, laid_out
 from webdyno.core.errors import Exit
 from webdyno.core.tables import ReadingLimit
 from webdyno.interfaces.cli import run_command_line
@@ -148,6 +148,51 @@ def test_people_are_asked_how_it_starts_and_is_built(
     assert run_command_line(["init", str(tmp_path), *words]) == Exit.OK
     assert tomllib.loads((tmp_path / "webdyno.toml").read_text())["app"] == app
     assert not [*given]
+
+
+WANTS: Files = {
+    "requirements.txt": "fastapi\nuvicorn\npydantic-settings\n",
+    "main.py": "app = FastAPI()\nclass Settings(BaseSettings):\n    region: str\n"
+    "    api_token: str\n    store_url: str\n",
+}
+
+
+def test_people_are_asked_for_values_that_only_they_know(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    given = iter(["eu", "redis://me:secret@here/1"])
+    monkeypatch.setattr(sys.stdin, "isatty", lambda: True)
+    monkeypatch.setattr("builtins.input", lambda _: next(given))
+    monkeypatch.setattr("webdyno.interfaces.cli.init_questions.getpass", lambda _: "t0ken")
+    for name in ("API_TOKEN", "STORE_URL"):
+        monkeypatch.setenv(name, "")  # it is put back afterwards
+    folder = laid_out(tmp_path, WANTS)
+    assert run_command_line(["init", "--no-try", str(folder)]) == Exit.OK
+    text = (folder / "webdyno.toml").read_text()
+    assert tomllib.loads(text)["app"]["environment"] == {
+        "API_TOKEN": "${env:API_TOKEN}",
+        "REGION": "eu",
+        "STORE_URL": "${env:STORE_URL}",
+    }
+    assert "#" not in text
+    assert os.environ["STORE_URL"] == "redis://me:secret@here/1"
+    said = capsys.readouterr().err
+    assert "REGION, read in main.py:3: its value? (Enter: none)" in said
+    assert "export API_TOKEN=…" in said
+    assert "secret@" not in text + said
+
+
+def test_without_a_value_it_is_said_what_is_wanted(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(sys.stdin, "isatty", lambda: True)
+    monkeypatch.setattr("builtins.input", lambda _: "")
+    monkeypatch.setattr("webdyno.interfaces.cli.init_questions.getpass", lambda _: "")
+    folder = laid_out(tmp_path, WANTS)
+    words = ["init", "--no-try", "--env", "REGION=eu", str(folder)]
+    assert run_command_line(words) == Exit.OK
+    text = (folder / "webdyno.toml").read_text()
+    assert "# its settings want API_TOKEN, REGION, STORE_URL" in text
 
 
 def test_where_nobody_can_be_asked_it_is_said_what_there_is(

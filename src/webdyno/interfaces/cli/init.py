@@ -1,11 +1,10 @@
 """`webdyno init`: a webdyno.toml for the application in a folder."""
 
 import shlex
-import sys
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 from cyclopts import Parameter
 
@@ -13,6 +12,14 @@ from webdyno.core.errors import Exit, OperationError, UserError
 from webdyno.core.registry import command
 from webdyno.core.text import in_one_line
 from webdyno.interfaces.cli.flags import VARIABLE, RunFlags, Variables, flag, read_pairs
+from webdyno.interfaces.cli.init_questions import (
+    FILE,
+    asked_path,
+    completed_by_person,
+    is_anybody_there,
+    started_by,
+    with_asked_values,
+)
 from webdyno.media.console import notify
 
 if TYPE_CHECKING:
@@ -20,10 +27,9 @@ if TYPE_CHECKING:
     from webdyno.systems.layouts.app import FoundApp
     from webdyno.systems.repository import Repository
 
-FILE = "webdyno.toml"
 UNTRIED = "--no-try"
 BRANCHES = ("main", "master", "develop", "trunk")
-MOST_SHOWN, MOST_NAMED = 3, 12
+MOST_SHOWN = 3
 RATE_LIMITED = "answers 429"
 
 
@@ -36,6 +42,10 @@ def init(
     image: Annotated[
         str | None, flag("IMAGE: its container: '.' (a Dockerfile), 'compose.yaml#web', a name.")
     ] = None,
+    program: Annotated[
+        bool,
+        flag("Start it as a program, though a container describes it.", "--program"),
+    ] = False,
     build: Annotated[str | None, flag("COMMAND: how it is built, such as 'make release'.")] = None,
     env: Variables = (),
     path: Annotated[
@@ -71,6 +81,7 @@ def init(
     """
     from webdyno.core.files import write_whole
     from webdyno.core.tables import limited_reading
+    from webdyno.systems.containers.choice import engine_answers
     from webdyno.systems.layouts import find_app
     from webdyno.systems.layouts.app import project_text
     from webdyno.systems.layouts.logins import NAME, PASSWORD
@@ -85,20 +96,23 @@ def init(
         raise UserError(f"{target} is there already; --force writes over it")
     way = _given_way(start, image)
     with limited_reading() as limit:
-        detected = find_app(folder)
+        in_containers = not (program or start or image) and engine_answers()
+        detected = find_app(folder, in_containers=in_containers)
         if not way and (folder / "nginx.conf").is_file() and not (detected and detected.conf):
             compare = command("compare", "conf:nginx.conf", "conf:OTHER.conf")
             notify(f"nginx.conf is compared without a file: {compare}")
         if way:
-            app = _started_by(detected, *way)
+            app = started_by(detected, *way)
         else:
-            app = _completed_by_person(folder, detected, yes, build is not None)
+            app = completed_by_person(folder, detected, yes, build is not None)
         app = replace(app, environment={**app.environment, **read_pairs("--env", VARIABLE, env)})
         repository = repository_of(folder)
         if build is not None:
             app = replace(app, build=build or None)
         elif repository:
             app = with_env_file(app, folder, repository)
+        if is_anybody_there(yes):
+            app = with_asked_values(app, folder)
         _show(app)
         trial = _try_app(app, folder, repository, path, yes) if try_ else None
         if trial:
@@ -170,6 +184,8 @@ def _try_app(
         ) from None
     for line in _trial_lines(trial):
         notify(f"    {line}")
+    if not trial.requests and is_anybody_there(yes) and (answer := asked_path()):
+        return _try_app(app, folder, repository, [answer], yes)
     if not trial.requests:
         raise OperationError(
             "it starts, but nothing that was asked for can be measured; nothing was written. "
@@ -215,76 +231,3 @@ def _given_way(start: str | None, image: str | None) -> tuple[str, str, str] | N
     if not value.strip():
         raise UserError(f"--{key} '': nothing stands there; say how it starts, or omit it")
     return key, value, f"--{key}"
-
-
-def _started_by(app: "FoundApp | None", key: str, value: str, by: str) -> "FoundApp":
-    """Keep of what was found how it is built and asked."""
-    from webdyno.systems.layouts.app import FoundApp
-
-    kept = app or FoundApp(by)
-    if key == "start":
-        others: dict[str, Any] = {"image": None, "conf": None, "root": None, "choices": {}}
-        return replace(kept, by=by, start=value, notes=(), doubts=(), **others)
-    return FoundApp(by, image=value, paths=kept.paths)
-
-
-def _completed_by_person(
-    folder: Path, app: "FoundApp | None", yes: bool, build_is_said: bool
-) -> "FoundApp":
-    """Ask for what was not found; raise UserError where nobody is there."""
-    from webdyno.systems.layouts import looked_for
-    from webdyno.systems.project import LEAST
-
-    is_there = sys.stdin.isatty() and not yes
-    if app and app.is_whole:
-        return app
-    if app and app.choices:
-        if is_there:
-            return _choose(app)
-        if not yes:
-            raise UserError(_which(app))
-        name, first = next(iter(app.choices.items()))
-        note = f"{app.several}: {', '.join(app.choices)}; {name} was taken"
-        return replace(first, notes=(note, *first.notes))
-    why = f"{app.by} doesn't say" if app else f"nothing in {folder.resolve()} says"
-    reasons = "".join(f"\n{in_one_line(doubt)}" for doubt in app.doubts) if app else ""
-    if not is_there:
-        looked = "" if app else f" (looked for: {looked_for()})"
-        raise UserError(
-            f"{why} how the application starts{looked}; say it with --start, such as "
-            f"--start './server --port $PORT' --build make, or write {folder / FILE}:\n\n"
-            f"{LEAST}{reasons and chr(10)}{reasons}"
-        )
-    notify(f"{why} how the application starts.{reasons}\nWith which command, listening on $PORT?")
-    answer = input("> ").strip()
-    if not answer:
-        raise UserError("without a command there is nothing to start; nothing was written")
-    started = _started_by(app, "start", answer, "your answer")
-    if started.build is not None or build_is_said:
-        return started
-    notify("Which command builds it? (Enter: none)")
-    return replace(started, build=input("> ").strip() or None)
-
-
-def _which(app: "FoundApp") -> str:
-    """Return what there is to choose from, and how to choose without a terminal."""
-    from webdyno.core.format import listed_to
-
-    names, example = list(app.choices), next(iter(app.choices.values()))
-    if example.dir != ".":
-        how = command("init", example.dir)
-    elif example.image:
-        how = command("init", "--image", example.image)
-    else:
-        build = ("--build", example.build) if example.build else ()
-        how = command("init", "--start", example.start or "", *build)
-    return f"{app.several}: {listed_to(MOST_NAMED, names)}; say which, such as {how}"
-
-
-def _choose(app: "FoundApp") -> "FoundApp":
-    notify(f"{app.several}: {', '.join(app.choices)}. Which?")
-    while (answer := input("> ").strip()) not in app.choices:
-        if not answer:
-            raise UserError("none was chosen; nothing was written")
-        notify(f"none of them is called {answer}")
-    return replace(app.choices[answer], by=f"{app.by} and your answer")

@@ -5,7 +5,7 @@ import os
 import shutil
 
 from webdyno.core.errors import OperationError, UserError
-from webdyno.systems.containers.docker import Docker, NoDockerError, docker
+from webdyno.systems.containers.docker import Docker, NoDockerError, daemon_listens, docker
 from webdyno.systems.containers.engine import Engine, run
 from webdyno.systems.containers.podman import podman
 from webdyno.systems.target import CONTAINERS, Notify, TargetSpec
@@ -32,6 +32,14 @@ def engine_here() -> str:
     wanted = _named_by_variable()
     daemon = None if wanted == "podman" else _docker_or_none(wanted, lambda _: None)
     return f"{daemon.title} {daemon.version}" if daemon else "Podman"
+
+
+def engine_answers() -> bool:
+    """Whether containers can be run here, as far as that is seen without starting anything."""
+    wanted = _named_by_variable()
+    if os.geteuid() == 0 and wanted != "docker" and shutil.which("podman"):
+        return True
+    return wanted != "podman" and bool(shutil.which("docker")) and daemon_listens()
 
 
 def _named_by_variable() -> str | None:

@@ -35,6 +35,7 @@ from webdyno.systems.containers.compose_rights import (
     volume_of,
 )
 from webdyno.systems.containers.engine import Build
+from webdyno.systems.env_files import or_example
 
 OPTIONS = {
     "user": "--user",
@@ -268,7 +269,7 @@ def _environment(keys: Mapping[str, Any], project: ComposeProject, where: str) -
     files = keys.get("env_file") or []
     for file in files if isinstance(files, list) else [files]:
         form = long_form(file, "path")
-        path = project.folder / str(form.get("path"))
+        path = or_example(project.folder / str(form.get("path")))
         if form.get("required") is not False or path.is_file():
             variables |= variables_of(path, f"{where}.env_file", project.environment)
     return variables | _with_values(keys.get("environment"), project.variables)

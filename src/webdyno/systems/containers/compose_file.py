@@ -15,6 +15,7 @@ from webdyno.core.errors import UserError
 from webdyno.core.files import MIB, read_named, reading
 from webdyno.core.tables import as_table, is_table, long_form
 from webdyno.systems.containers.compose_relations import ComposeParts
+from webdyno.systems.env_files import ENV_FILE, or_example
 
 USUAL_FILES = ("compose.yaml", "compose.yml", "docker-compose.yaml", "docker-compose.yml")
 OVERRIDES = (
@@ -76,6 +77,8 @@ class ComposeProject:
     """Variables that the files name and nobody sets: they are empty."""
     within: Path | None
     """All that its author may reach of this machine, if that isn't who calls."""
+    examples: tuple[Path, ...]
+    """Files that stand in the place of files of variables, which Git doesn't have."""
 
     @property
     def name(self) -> str:
@@ -91,6 +94,8 @@ class ComposeProject:
         """What people may not know of it."""
         if len(self.files) > 1:
             yield f"{self.files[-1].name} is merged into {self.files[0].name}"
+        if names := ", ".join(dict.fromkeys(file.name for file in self.examples)):
+            yield f"{names} stands in the place of a file of variables that isn't there"
         if self.unset:
             yield f"set by nobody, so empty: {', '.join(self.unset)}"
 
@@ -118,7 +123,7 @@ def read_compose(files: Sequence[Path], place: str, within: Path | None = None) 
     if len(files) == 1 and files[0].name in USUAL_FILES:
         overrides = (files[0].parent / name for name in OVERRIDES)
         together += [path for path in overrides if path.is_file()][:1]
-    neighbor = files[0].parent / ".env"
+    neighbor = or_example(files[0].parent / ENV_FILE)
     own = variables_of(reads(neighbor), place, environment) if neighbor.is_file() else {}
     filling = _Filling({**own, **environment})
     parts = ComposeParts(
@@ -143,7 +148,17 @@ def read_compose(files: Sequence[Path], place: str, within: Path | None = None) 
         environment=environment,
         unset=tuple(filling.unset),
         within=within,
+        examples=tuple(dict.fromkeys(_examples(services, files[0].parent))),
     )
+
+
+def _examples(services: Mapping[str, Any], folder: Path) -> Iterator[Path]:
+    given = [as_table(service).get("env_file", []) for service in services.values()]
+    files = [file for each in given for file in (each if isinstance(each, list) else [each])]
+    names = [ENV_FILE, *(str(long_form(file, "path").get("path")) for file in files)]
+    for path in (folder / name for name in names):
+        if (example := or_example(path)) != path:
+            yield example
 
 
 def _inside(file: Path, within: Path | None, place: str) -> Path:

@@ -10,6 +10,7 @@ from typing import Any
 from webdyno.core.errors import UserError
 from webdyno.core.tables import is_table, long_form, several, table
 from webdyno.systems.containers.compose_file import NAME, ComposeProject
+from webdyno.systems.env_files import or_example
 
 USUAL_CAPABILITIES = re.compile(
     r"(?:CAP_)?(?:CHOWN|DAC_OVERRIDE|FOWNER|FSETID|IPC_LOCK|KILL|NET_BIND_SERVICE|SETFCAP|SETGID"
@@ -66,7 +67,10 @@ def _files_of(service: Mapping[str, Any], project: ComposeProject) -> Iterator[t
                 yield kind, file
     files = service.get("env_file") or []
     for file in files if isinstance(files, list) else [files]:
-        yield "env_file", str(long_form(file, "path").get("path"))
+        path = str(long_form(file, "path").get("path"))
+        yield "env_file", path
+        if (example := or_example(project.folder / path)) != project.folder / path:
+            yield "env_file", str(example)
     if (keys := service.get("build")) is not None:
         build_form = long_form(keys, "context")
         context = str(build_form.get("context", "."))
@@ -99,6 +103,8 @@ def volume_of(volume: object, folder: Path, where: str) -> str:
         return text
     path = _place(source, folder)
     if not source.startswith("/") and not path.exists():
+        if source.startswith(".") and not path.suffix:  # Compose makes such a folder, empty
+            return rest.partition(":")[0]
         raise UserError(f"{where}.volumes: there is no {path}")
     return _mounted(path, rest, f"{where}.volumes")
 

@@ -50,6 +50,8 @@ MOST_CONTAINERS = ADDRESSES_EACH - 4
 KINDS = ("container", "network", "volume")
 """What the daemon keeps for us, in the order in which it can be removed."""
 USUAL = "/var/run/docker.sock"
+PID_FILES = ("/var/run/docker.pid", "/run/snap.docker/docker.pid")
+"""Of a daemon that is up and listens there."""
 PODMANS_STORE = "/containers/storage"
 
 
@@ -173,6 +175,18 @@ def docker() -> Docker:
             f"call webdyno there, or export DOCKER_HOST={LOCAL}{USUAL}"
         )
     return _reached(endpoint)
+
+
+def daemon_listens() -> bool:
+    """Whether a daemon runs on this machine that who calls may use; it isn't asked.
+
+    Where systemd listens in its place, a question would start it.
+    """
+    endpoint = os.environ.get("DOCKER_HOST") or LOCAL + USUAL
+    path = endpoint.removeprefix(LOCAL)
+    if not endpoint.startswith(LOCAL) or not os.access(path, os.W_OK):
+        return False
+    return path != USUAL or any(Path(file).is_file() for file in PID_FILES)
 
 
 def _answer(*words: str) -> CompletedProcess[str]:

@@ -14,14 +14,10 @@ from webdyno.core.tables import read_text
 from webdyno.systems.layouts.app import FoundApp, Layout, is_of_interest
 from webdyno.systems.layouts.cmake import find_cmake
 from webdyno.systems.layouts.compiled import find_dotnet, find_elixir, find_go, find_rust
+from webdyno.systems.layouts.compose import find_compose
+from webdyno.systems.layouts.containers import in_container
 from webdyno.systems.layouts.databases import with_services
-from webdyno.systems.layouts.dockerfile import (
-    MIGRATES,
-    find_compose,
-    find_dockerfile,
-    with_start_scripts,
-    with_values_of_compose,
-)
+from webdyno.systems.layouts.dockerfile import find_dockerfile, with_values_of_compose
 from webdyno.systems.layouts.jvm import find_jvm
 from webdyno.systems.layouts.node import find_deno, find_node, for_production
 from webdyno.systems.layouts.node_environment import with_its_node
@@ -39,6 +35,7 @@ from webdyno.systems.layouts.python_tools import installing, with_its_python
 from webdyno.systems.layouts.remedies import missing_tools as missing_tools
 from webdyno.systems.layouts.remedies import remedies as remedies
 from webdyno.systems.layouts.server_files import with_own_files
+from webdyno.systems.layouts.start_scripts import MIGRATES, with_start_scripts
 from webdyno.systems.layouts.variables import (
     given_port,
     with_no_rate_limit,
@@ -211,15 +208,19 @@ def looked_for() -> str:
     return ", ".join(layout.files for layout in LAYOUTS)
 
 
-def find_app(folder: Path) -> FoundApp | None:
-    """Look at a folder, then at those in it; None where nothing is known to serve HTTP."""
-    best = _best_in(folder)
+def find_app(folder: Path, *, in_containers: bool = False) -> FoundApp | None:
+    """Look at a folder, then at those in it; None where nothing is known to serve HTTP.
+
+    `in_containers`: whether an engine runs containers here, which describe some better.
+    """
+    best = _best_in(folder, in_containers)
     pages = best if best and _are_pages(best) else None
-    if best and (best.is_whole or best.choices) and not pages:
+    develops = best if best and best.image and best.hindrances else None
+    if best and (best.is_whole or best.choices) and not (pages or develops):
         return best
-    inside = dict(_whole_below(folder))
+    inside = dict(_whole_below(folder, in_containers))
     programs = {name: app for name, app in inside.items() if app.start}
-    if pages:
+    if pages or develops:
         programs = {name: app for name, app in programs.items() if not _are_pages(app)}
         inside = {}
     apps = {
@@ -241,11 +242,12 @@ def _are_pages(app: FoundApp) -> bool:
     return PAGES_SERVER in (app.start or "")
 
 
-def _best_in(folder: Path) -> FoundApp | None:
+def _best_in(folder: Path, in_containers: bool) -> FoundApp | None:
     apps = list(filter(None, (layout.find_in(folder) for layout in LAYOUTS)))
     clear = [app for app in apps if app.is_whole or app.choices]
     first = next(iter(clear or apps), None)
-    return first and _with_variables(first, folder / first.dir)
+    best = first and _with_variables(first, folder / first.dir)
+    return (in_container(best, folder) if in_containers else None) or best
 
 
 def _with_variables(app: FoundApp, folder: Path) -> FoundApp:
@@ -260,12 +262,12 @@ def _with_variables(app: FoundApp, folder: Path) -> FoundApp:
     return replace(whole, choices=choices)
 
 
-def _whole_below(folder: Path) -> Iterator[tuple[str, FoundApp]]:
+def _whole_below(folder: Path, in_containers: bool) -> Iterator[tuple[str, FoundApp]]:
     folders, looked_at = [(folder, 0)], 0
     while folders and looked_at < MOST_FOLDERS:
         current, depth = folders.pop(0)
         looked_at += 1
-        app = _best_in(current) if current != folder else None
+        app = _best_in(current, in_containers) if current != folder else None
         if app and app.is_whole:
             yield current.relative_to(folder).as_posix(), app
         elif depth < DEEPEST:

@@ -2,7 +2,8 @@
 
 import re
 from collections.abc import Callable, Collection, Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from enum import Enum
 from glob import has_magic
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -15,6 +16,13 @@ from webdyno.core.text import in_one_line
 FOR_MEASURING = "onlyformeasuring" * 6
 """A secret where an application wants one: long enough for every framework, and Base64 for those
 that read it so."""
+
+
+class Hindrance(Enum):
+    """What keeps an application from starting as a program."""
+
+    HERE = "this machine: a port that is fixed, a program or an interpreter that isn't here"
+    BEHIND = "what it asks: a service, another application, a variable of the user's"
 
 
 @dataclass(frozen=True)
@@ -43,6 +51,10 @@ class FoundApp:
     """What was chosen for it, and why, as sentences."""
     doubts: tuple[str, ...] = ()
     """What may be wrong about it, as sentences."""
+    hindrances: frozenset[Hindrance] = frozenset()
+    """Of what kinds its doubts are that keep it from starting."""
+    wanted: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    """By doubt: the variables whose values, which only the user knows, leave nothing of it."""
     heeds_port: bool = False
     """Whether its framework listens on $PORT, though no source says so."""
     connections: int | None = None
@@ -64,6 +76,15 @@ class FoundApp:
     def is_whole(self) -> bool:
         """Whether it is known how it starts."""
         return any((self.start, self.image, self.conf))
+
+    def hindered(self, by: Hindrance, doubt: str, *wanted: str) -> "FoundApp":
+        """Return it with a doubt that keeps it from starting, and the variables that would help."""
+        return replace(
+            self,
+            doubts=(*self.doubts, doubt),
+            hindrances=self.hindrances | {by},
+            wanted={**self.wanted, doubt: wanted} if wanted else self.wanted,
+        )
 
 
 class Login(NamedTuple):

@@ -6,10 +6,11 @@ from dataclasses import replace
 from pathlib import Path
 
 from webdyno.core.tables import read_text, read_toml, table
+from webdyno.systems.env_files import ENV_FILE
 from webdyno.systems.layouts.app import SOURCES, FoundApp, sources
 from webdyno.systems.layouts.fills import filled_by_files
 from webdyno.systems.layouts.node_package import members_of, package_in
-from webdyno.systems.layouts.settings import ENV_FILE, example_of
+from webdyno.systems.layouts.settings import example_of
 from webdyno.systems.layouts.variables import variables_read
 
 MANIFESTS = (

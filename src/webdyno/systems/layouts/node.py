@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from webdyno.core.tables import is_table, json_table, read_text, table
+from webdyno.systems.env_files import ENV_FILE, example_file
 from webdyno.systems.layouts.app import FoundApp, first_of
 from webdyno.systems.layouts.fills import filled_by_node, prisma_generates
 from webdyno.systems.layouts.node_package import (
@@ -18,7 +19,6 @@ from webdyno.systems.layouts.node_package import (
     members_of,
     package_in,
 )
-from webdyno.systems.layouts.settings import ENV_FILE, example_file
 from webdyno.systems.layouts.variables import given_port
 
 BROWSERS = {

@@ -8,7 +8,7 @@ from pathlib import Path
 from webdyno.core.errors import OperationError
 from webdyno.core.tables import read_text, table
 from webdyno.host.children import run_program
-from webdyno.systems.layouts.app import FoundApp, is_of_interest, sources
+from webdyno.systems.layouts.app import FoundApp, Hindrance, is_of_interest, sources
 from webdyno.systems.layouts.node_package import PACKAGE, package_in
 
 BY_NODE_ENV = (
@@ -51,7 +51,7 @@ def with_its_node(app: FoundApp, folder: Path) -> FoundApp:
     wanted = ENGINE.match(str(table(package.data, "engines").get("node", "")))
     if wanted and (here := _node_here()) and here < int(wanted[1]) and app.by == PACKAGE:
         doubt = TOO_OLD.format(wanted=wanted[1], here=here)
-        app = replace(app, doubts=(*app.doubts, doubt))
+        app = app.hindered(Hindrance.HERE, doubt)
     return app
 
 

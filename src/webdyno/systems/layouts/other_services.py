@@ -2,11 +2,11 @@
 
 import re
 from collections.abc import Iterator
-from dataclasses import replace
 from pathlib import Path
 
 from webdyno.core.tables import read_text
-from webdyno.systems.layouts.app import FoundApp, sources
+from webdyno.systems.layouts.app import FoundApp, Hindrance, sources
+from webdyno.systems.layouts.compose import images_behind
 from webdyno.systems.layouts.databases import DRIVERS, build_files_of_jvm, packages_of
 from webdyno.systems.layouts.variables import variables_read
 
@@ -25,8 +25,22 @@ OTHERS = {
     "Elasticsearch": re.compile(r"go-elasticsearch|@elastic/elasticsearch|olivere/elastic"),
     "NATS": re.compile(r"nats\.go|['\"]nats['\"]|nats-py|async-nats"),
     "SQL Server": re.compile(r"['\"]mssql['\"]|tedious|pyodbc|SqlServer|go-mssqldb"),
+    **dict.fromkeys(("DynamoDB", "Keycloak", "MinIO", "Memcached"), re.compile(r"(?!)")),
 }
 """What no service of the catalog is, by what a list of packages names for it."""
+IMAGES = {
+    "MongoDB": re.compile(r"mongo(?:db\S*)?"),
+    "RabbitMQ": re.compile(r"rabbitmq"),
+    "Kafka": re.compile(r"\S*kafka|redpanda"),
+    "Elasticsearch": re.compile(r"elasticsearch|opensearch"),
+    "NATS": re.compile(r"nats"),
+    "SQL Server": re.compile(r"server|azure-sql-edge"),
+    "DynamoDB": re.compile(r"dynamodb-local"),
+    "Keycloak": re.compile(r"keycloak"),
+    "MinIO": re.compile(r"minio"),
+    "Memcached": re.compile(r"memcached"),
+}
+"""By service: its image, where a Compose file has it behind the application."""
 DATABASES = {"MongoDB", "SQL Server"}
 WHOLE = ("URL", "URI", "HOST", "CONNECTION")
 """Ends of the names that say where it is."""
@@ -39,6 +53,10 @@ OF_OTHERS = {
     "Elasticsearch": re.compile(r"\w*ELASTIC\w*"),
     "NATS": re.compile(r"\w*NATS\w*(?:URL|HOST|SERVER)"),
     "SQL Server": re.compile(r"\w*(?:MSSQL|SQLSERVER)\w*"),
+    "DynamoDB": re.compile(r"\w*DYNAMO\w*(?:URL|URI|HOST|ENDPOINT)"),
+    "Keycloak": re.compile(r"\w*KEYCLOAK\w*(?:URL|URI|HOST)"),
+    "MinIO": re.compile(r"\w*(?:MINIO|S3)\w*(?:URL|URI|HOST|ENDPOINT)"),
+    "Memcached": re.compile(r"\w*MEMCACHED?\w*(?:URL|HOST|SERVERS?)"),
 }
 NOT_PROVIDED = (
     "it needs {service}, which webdyno doesn't start: have one run on this machine, which both "
@@ -52,16 +70,20 @@ def with_other_services(app: FoundApp, folder: Path) -> FoundApp:
         return app
     packages = packages_of(folder) or "\n".join(read_text(path) or "" for path in sources(folder))
     packages += build_files_of_jvm(app.start, folder)
-    doubts = _not_provided(packages, variables_read(folder))
-    return replace(app, doubts=(*app.doubts, *doubts))
+    images = images_behind(folder)
+    for doubt, *variables in _not_provided(packages, images, variables_read(folder)):
+        app = app.hindered(Hindrance.BEHIND, doubt, *variables)
+    return app
 
 
-def _not_provided(packages: str, names: set[str]) -> Iterator[str]:
+def _not_provided(packages: str, images: set[str], names: set[str]) -> Iterator[tuple[str, ...]]:
+    """Yield a sentence for each, and the variable that says where it is."""
     has_database = any(DRIVERS[name].search(packages) for name in ("postgresql", "mariadb"))
     for service, pattern in OTHERS.items():
         is_one_of_two = has_database and service in DATABASES
-        if pattern.search(packages) and not is_one_of_two:
+        is_behind = any(map(IMAGES[service].fullmatch, images))
+        if is_behind or (pattern.search(packages) and not is_one_of_two):
             fitting = filter(OF_OTHERS[service].fullmatch, names)
             likely = sorted(fitting, key=lambda name: (not name.endswith(WHOLE), name))
             how = f": environment.{likely[0]} below [app] says where" if likely else ""
-            yield NOT_PROVIDED.format(service=service, how=how)
+            yield NOT_PROVIDED.format(service=service, how=how), *likely[:1]

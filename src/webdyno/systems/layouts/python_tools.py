@@ -10,7 +10,7 @@ from typing import NamedTuple
 from webdyno.core.errors import OperationError
 from webdyno.core.tables import as_list, as_table, json_table, read_text, read_toml, table
 from webdyno.host.children import run_program
-from webdyno.systems.layouts.app import FoundApp, first_of
+from webdyno.systems.layouts.app import FoundApp, Hindrance, first_of
 
 VENV = "python3 -m venv .venv"
 PIP = ".venv/bin/python -m pip install --quiet"
@@ -165,7 +165,7 @@ def with_its_python(app: FoundApp, folder: Path) -> FoundApp:
         build = (app.build or "").replace(VENV, VENV.replace("python3", f"python3.{minor}"))
         return replace(app, build=build)
     doubt = (TOO_NEW if is_newer else TOO_OLD).format(file=file, minor=minor, here=here[0])
-    return replace(app, doubts=(*app.doubts, doubt))
+    return app.hindered(Hindrance.HERE, doubt)
 
 
 def _is_empty_shim(program: str) -> bool:

@@ -5,15 +5,11 @@ from dataclasses import replace
 from pathlib import Path
 
 from webdyno.core.tables import read_text
+from webdyno.systems.env_files import ENV_FILE, example_file
 from webdyno.systems.layouts.app import FoundApp, sources
 from webdyno.systems.layouts.typed_settings import READERS, keys_of_viper
 from webdyno.systems.repository import Repository
 
-ENV_FILE = ".env"
-EXAMPLE = re.compile(
-    r"\.?env[._-](?:\w+[._-])?(?:example|sample|template|dist)(?:-\w+)*|\.?(?:example|sample)[._-]env"
-)
-"""The name of a file that shows which variables there are."""
 LOADS_ENV_FILE = re.compile(
     r"dotenv|env-file|env_file|read_env|decouple|environs|@nestjs/config|@prisma/client|cleanenv"
     r"|[\"'/]\.env[\"'\s]"
@@ -36,12 +32,6 @@ ASSIGNED = re.compile(r"^[ \t]*(?:export[ \t]+)?(?P<name>[A-Z][A-Z0-9_]*)[ \t]*=
 PLACEHOLDER = re.compile(r"\$\{([A-Z][A-Z0-9_]*)(?::[^}]*)?\}")
 """Of Spring's, Quarkus' and Micronaut's configurations, with a default or without."""
 CONFIGURATIONS = {".properties", ".yml", ".yaml"}
-
-
-def example_file(folder: Path) -> str | None:
-    """Return the name of the file that shows variables; of several the shortest."""
-    names = [path.name for path in folder.iterdir() if EXAMPLE.fullmatch(path.name)]
-    return min(names, key=lambda name: (len(name), name), default=None)
 
 
 def example_of(folder: Path) -> str:

@@ -6,14 +6,13 @@ from dataclasses import replace
 from pathlib import Path
 
 from webdyno.core.tables import read_text
-from webdyno.systems.layouts.app import FOR_MEASURING, SOURCES, FoundApp, sources
+from webdyno.systems.env_files import ENV_FILE, example_file
+from webdyno.systems.layouts.app import FOR_MEASURING, SOURCES, FoundApp, Hindrance, sources
 from webdyno.systems.layouts.settings import (
     ASSIGNED,
     CONFIGURATIONS,
-    ENV_FILE,
     IS_GIVEN,
     PLAIN_VALUE,
-    example_file,
     example_of,
     settings_of,
 )
@@ -99,7 +98,7 @@ def with_port(app: FoundApp, folder: Path) -> FoundApp:
         doubt = "nothing here mentions PORT, the variable with the port that it has to listen on"
         if fixed := fixed_address(folder):
             doubt += f"; it binds {fixed}: {BOTH_UP}"
-        return replace(app, doubts=(*app.doubts, doubt))
+        return app.hindered(Hindrance.HERE, doubt)
     value = "$PORT" if OF_PORT.fullmatch(name) else "127.0.0.1:$PORT"
     note = f"its sources read the port from {name}"
     return replace(app, start=f"{name}={value} {app.start}", notes=(*app.notes, note))
@@ -115,6 +114,17 @@ def variables_read(folder: Path) -> set[str]:
     texts = (read_text(path) or "" for path in sources(folder))
     named = {match["name"] for text in texts for match in VARIABLE.finditer(text)}
     return named | settings_of(folder)
+
+
+def place_of(name: str, folder: Path) -> str:
+    """Return where sources name a variable, or its field of settings: `src/settings.py:12`."""
+    files = sources(folder, SOURCES | CONFIGURATIONS)
+    for pattern in (rf"\b{name}\b", rf"(?m)^[ \t]*{name.lower()}[ \t]*:"):
+        for path in files:
+            if match := re.search(pattern, text := read_text(path) or ""):
+                number = text.count("\n", 0, match.start()) + 1
+                return f"{path.relative_to(folder)}:{number}"
+    return ""
 
 
 def _port_variable(folder: Path) -> str | None:
@@ -184,7 +194,7 @@ def with_values_for_secrets(app: FoundApp, folder: Path) -> FoundApp:
     if not (keys := sorted(filter(OF_KEY_PAIRS.fullmatch, lacking))):
         return with_values
     doubt = KEY_PAIR.format(names=", ".join(keys), first=keys[0])
-    return replace(with_values, doubts=(*with_values.doubts, doubt))
+    return with_values.hindered(Hindrance.BEHIND, doubt)
 
 
 def _lacking(app: FoundApp, folder: Path) -> set[str]:
@@ -217,10 +227,8 @@ FRONT = "http://localhost:3000"
 LACKS = "its settings want {names}: --env NAME=VALUE gives them, environment.NAME below [app]"
 
 
-def with_wanted_variables(app: FoundApp, folder: Path) -> FoundApp:
-    """Name the variables without which a program ends, and that nothing gives it."""
-    if not app.start:
-        return app
+def wanted_variables(folder: Path) -> set[str]:
+    """Return the variables without which a program of a folder ends."""
     wanted = {
         name
         for path in sources(folder)
@@ -230,6 +238,14 @@ def with_wanted_variables(app: FoundApp, folder: Path) -> FoundApp:
     for path in sources(folder, CONFIGURATIONS):
         if path.stem == "application":
             wanted |= set(WITHOUT_DEFAULT.findall(read_text(path) or ""))
+    return wanted
+
+
+def with_wanted_variables(app: FoundApp, folder: Path) -> FoundApp:
+    """Name the variables without which a program ends, and that nothing gives it."""
+    if not app.start:
+        return app
+    wanted = wanted_variables(folder)
     examples = {match["name"] for match in PLAIN_VALUE.finditer(example_of(folder))}
     given = app.environment.keys() | examples | set(GIVEN.findall(f"{app.start} {app.build}"))
     given |= set(ASSIGNED.findall(read_text(folder / ENV_FILE) or ""))
@@ -244,7 +260,7 @@ def with_wanted_variables(app: FoundApp, folder: Path) -> FoundApp:
         app = replace(app, environment=environment, notes=(*app.notes, note))
     lacking = [name for name in lacking if name not in fronts]
     doubt = LACKS.format(names=", ".join(lacking))
-    return replace(app, doubts=(*app.doubts, doubt)) if lacking else app
+    return app.hindered(Hindrance.BEHIND, doubt, *lacking) if lacking else app
 
 
 def _address_of_front(name: str, folder: Path) -> str:
@@ -269,14 +285,17 @@ def with_what_it_asks(app: FoundApp, folder: Path) -> FoundApp:
         read_text(path) or "" for path in sources(folder, SOURCES | {".svelte", ".vue"})
     )
     asked = (
-        ASKS.format(name=match["name"], value=match["value"], example=example_file(folder))
+        match
         for match in PLAIN_VALUE.finditer(example_of(folder))
         if OF_API.fullmatch(match["name"])
         and IS_HERE.match(match["value"])
         and re.search(rf"\benv\.{match['name']}\b", text)
     )
-    doubt = next(asked, None)
-    return replace(app, doubts=(*app.doubts, doubt)) if app.start and doubt else app
+    first = next(asked, None) if app.start else None
+    if first is None:
+        return app
+    doubt = ASKS.format(**first.groupdict(), example=example_file(folder))
+    return app.hindered(Hindrance.BEHIND, doubt, first["name"])
 
 
 def _is_of_service(name: str, app: FoundApp) -> bool:

@@ -1,0 +1,28 @@
+"""Files of variables, which Git mostly ignores, and the examples that stand next to them."""
+
+import re
+from pathlib import Path
+
+ENV_FILE = ".env"
+EXAMPLE = re.compile(
+    r"\.?env[._-](?:\w+[._-])?(?:example|sample|template|dist)(?:-\w+)*|\.?(?:example|sample)[._-]env"
+)
+"""The name of a file that shows which variables there are."""
+ENDINGS = ("example", "sample", "template", "dist")
+
+
+def example_file(folder: Path) -> str | None:
+    """Return the name of the file that shows variables; of several the shortest."""
+    names = [path.name for path in folder.iterdir() if EXAMPLE.fullmatch(path.name)]
+    return min(names, key=lambda name: (len(name), name), default=None)
+
+
+def or_example(path: Path) -> Path:
+    """Return a file of variables or, where there is only its example, that."""
+    if path.exists() or not path.parent.is_dir():
+        return path
+    named = (path.with_name(f"{path.name}.{ending}") for ending in ENDINGS)
+    if own := next(filter(Path.is_file, named), None):
+        return own
+    name = example_file(path.parent) if path.name == ENV_FILE else None
+    return path.parent / name if name else path

@@ -1,0 +1,218 @@
+"""Applications that a container describes better than their language's layout does."""
+
+import tomllib
+from pathlib import Path
+from typing import NamedTuple
+
+import pytest
+
+from systems.layouts.laid_out import Files, laid_out
+from webdyno.core.errors import Exit
+from webdyno.interfaces.cli import run_command_line
+from webdyno.systems.layouts import find_app
+
+SERVES = "app.listen(process.env.PORT)\n"
+NODE: Files = {"package.json": {"scripts": {"start": "node s.js"}}, "s.js": SERVES}
+IMAGE = "FROM node\nEXPOSE 3000\nCMD node s.js\n"
+WEB = "web: {build: ., ports: ['3000:3000'], depends_on: [db]"
+DB = "db: {image: 'postgres:17'}"
+COMPOSE = f"services: {{{WEB}}}, {DB}}}\n"
+NEEDS_MONGO: Files = {
+    "package.json": {"scripts": {"start": "node s.js"}, "dependencies": {"mongodb": "6"}},
+    "s.js": SERVES,
+    "Dockerfile": IMAGE,
+}
+
+
+class Better(NamedTuple):
+    """A container that is taken."""
+
+    files: Files
+    image: str
+    says: str = ""
+    environment: dict[str, str] = {}
+
+
+BETTER = {
+    "a Compose file that builds it": Better(
+        {**NODE, "Dockerfile": IMAGE, "compose.yaml": COMPOSE},
+        "compose.yaml#web",
+        "taken is compose.yaml, which builds the application with db; as a program: webdyno init "
+        "--program",
+    ),
+    "one for production next to that with which people develop": Better(
+        {
+            **NODE,
+            "Dockerfile": IMAGE,
+            "compose.yaml": f"services: {{{WEB}, volumes: ['.:/app'], command: vite}}, {DB}}}",
+            "compose.prod.yaml": COMPOSE,
+        },
+        "compose.prod.yaml#web",
+    ),
+    "one for production that adds to another": Better(
+        {
+            **NODE,
+            "Dockerfile": f"{IMAGE}FROM node AS dev\nCMD nodemon s.js\n",
+            "docker-compose.yml": f"services: {{{WEB}}}, {DB}}}",
+            "docker-compose.prod.yml": "services: {web: {command: node s.js}}",
+        },
+        "docker-compose.yml,docker-compose.prod.yml#web",
+    ),
+    "one in a folder": Better(
+        {
+            **NODE,
+            "Dockerfile": IMAGE,
+            "deploy/compose.yml": f"services: {{{WEB.replace('build: .', 'build: ..')}}}, {DB}}}",
+        },
+        "deploy/compose.yml#web",
+    ),
+    "the example of a file of variables": Better(
+        {
+            **NODE,
+            "Dockerfile": IMAGE,
+            "compose.yaml": f"services: {{{WEB}, env_file: .env}}, {DB}}}",
+            ".env.example": "MODE=fast\n",
+        },
+        "compose.yaml#web",
+        ".env.example stands in the place of a file of variables that isn't there",
+    ),
+    "secrets that it doesn't say": Better(
+        {
+            **NODE,
+            "s.js": f"{SERVES}process.env.JWT_SECRET\n",
+            "Dockerfile": IMAGE,
+            "compose.yaml": COMPOSE,
+        },
+        "compose.yaml#web",
+        environment={"JWT_SECRET": "onlyformeasuring" * 6},
+    ),
+    "what webdyno doesn't start is in it": Better(
+        {
+            **NEEDS_MONGO,
+            "compose.yaml": f"services: {{{WEB}}}, db: {{image: mongo}}}}\n",
+        },
+        "compose.yaml#web",
+    ),
+    "migrations are in what it starts": Better(
+        {
+            "requirements.txt": "django\npsycopg2\n",
+            "manage.py": "os.environ.setdefault('DJANGO_SETTINGS_MODULE', 'shop.settings')",
+            "shop/settings.py": "DATABASES = {'default': env.db()}\nALLOWED_HOSTS = ['*']\n",
+            "shop/wsgi.py": "",
+            "Dockerfile": 'FROM python\nENTRYPOINT ["./entrypoint.sh"]\n',
+            "entrypoint.sh": "python manage.py migrate\nexec gunicorn shop.wsgi\n",
+            "compose.yaml": COMPOSE,
+        },
+        "compose.yaml#web",
+    ),
+    "a port that is fixed": Better(
+        {**NODE, "s.js": "app.listen(3000)\n", "Dockerfile": IMAGE},
+        ".",
+        "taken is Dockerfile: its container has the port",
+    ),
+}
+
+
+@pytest.mark.parametrize("name", BETTER)
+def test_a_container_is_taken(tmp_path: Path, name: str) -> None:
+    better = BETTER[name]
+    folder = laid_out(tmp_path, better.files)
+    found = find_app(folder, in_containers=True)
+    assert found
+    assert found.image == better.image
+    assert found.start is None
+    assert better.says in " ".join(found.notes)
+    assert better.environment == found.environment
+    without = find_app(folder)
+    assert without
+    assert without.start
+
+
+OVERLAID = f"services: {{{WEB}, volumes: ['.:/app']}}, {DB}}}"
+PROGRAM: dict[str, Files] = {
+    "people develop with it": {
+        **NODE,
+        "Dockerfile": "FROM node\nCMD npm run dev\n",
+        "compose.yaml": COMPOSE,
+    },
+    "a script of the package develops": {
+        "package.json": {"scripts": {"start": "nodemon s.js", "start:prod": "node s.js"}},
+        "s.js": SERVES,
+        "Dockerfile": "FROM node\nCMD npm start\n",
+        "compose.yaml": COMPOSE,
+    },
+    "sources lie over its image": {**NODE, "Dockerfile": IMAGE, "compose.yaml": OVERLAID},
+    "a variable that nobody sets": {
+        **NODE,
+        "Dockerfile": IMAGE,
+        "compose.yaml": f"services: {{{WEB}, environment: ['A=${{NOWHERE}}']}}, {DB}}}",
+    },
+    "a file of variables that isn't there": {
+        **NODE,
+        "Dockerfile": IMAGE,
+        "compose.yaml": f"services: {{{WEB}, env_file: .env}}, {DB}}}",
+    },
+    "a database at localhost": {
+        **NODE,
+        "s.js": f"{SERVES}process.env.REDIS_HOST",
+        "Dockerfile": IMAGE,
+        "compose.yaml": f"services: {{{WEB}, environment: [REDIS_HOST=localhost]}}, {DB}}}",
+    },
+    "rights on this machine": {
+        **NODE,
+        "Dockerfile": IMAGE,
+        "compose.yaml": f"services: {{{WEB}, privileged: true}}, {DB}}}",
+    },
+    "nothing in it makes tables": {
+        "requirements.txt": "django\npsycopg2\n",
+        "manage.py": "os.environ.setdefault('DJANGO_SETTINGS_MODULE', 'shop.settings')",
+        "shop/settings.py": "DATABASES = {'default': env.db()}\nALLOWED_HOSTS = ['*']\n",
+        "shop/wsgi.py": "",
+        "Dockerfile": "FROM python\nCMD gunicorn shop.wsgi\n",
+        "compose.yaml": COMPOSE,
+    },
+    "a Dockerfile alone of what needs more": NEEDS_MONGO,
+    "a Dockerfile without a port": {
+        **NODE,
+        "s.js": "app.listen(3000)\n",
+        "Dockerfile": "FROM node\nCMD node s.js\n",
+    },
+    "another application is built": {
+        **NODE,
+        "compose.yaml": "services: {web: {build: ./other, ports: ['80:80']}}",
+        "other/Dockerfile": IMAGE,
+    },
+}
+
+
+@pytest.mark.parametrize("name", PROGRAM)
+def test_a_program_stays_one(tmp_path: Path, name: str) -> None:
+    folder = laid_out(tmp_path, PROGRAM[name])
+    found = find_app(folder, in_containers=True)
+    assert found
+    assert found.start
+    assert found == find_app(folder)
+
+
+def test_what_a_compose_file_has_behind_it_is_named(tmp_path: Path) -> None:
+    behind = "queue: {image: 'rabbitmq:4', depends_on: [store]}, store: {image: minio/minio}"
+    web = "web: {build: ., depends_on: {queue: {condition: service_started}}}"
+    files = {**NODE, "compose.dev.yml": f"services: {{{web}, {behind}, mail: {{image: mongo}}}}\n"}
+    found = find_app(laid_out(tmp_path, files))
+    assert found
+    needed = [doubt.partition(",")[0] for doubt in found.doubts]
+    assert needed == ["it needs RabbitMQ", "it needs MinIO"]
+
+
+def test_a_program_is_written_where_it_is_wanted(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("webdyno.systems.containers.choice.engine_answers", lambda: True)
+    folder = laid_out(tmp_path, {**NODE, "Dockerfile": IMAGE, "compose.yaml": COMPOSE})
+    assert run_command_line(["init", "--no-try", str(folder)]) == Exit.OK
+    app = tomllib.loads((folder / "webdyno.toml").read_text())["app"]
+    assert app == {"image": "compose.yaml#web", "ready_within": 120}
+    words = ["init", "--no-try", "--force", "--program", str(folder)]
+    assert run_command_line(words) == Exit.OK
+    app = tomllib.loads((folder / "webdyno.toml").read_text())["app"]
+    assert app["start"] == "NODE_ENV=production node s.js"
