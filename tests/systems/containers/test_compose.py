@@ -38,10 +38,10 @@ def read(folder: Path, text: str, wanted: str = "") -> tuple[list[ComposeService
 
 
 def test_services_in_the_order_of_their_starts_and_the_asked_one_last(folder: Path) -> None:
-    services, reported = read(folder, SHOP, "web")
-    assert [it.name for it in services] == ["db", "proxy", "web"]
+    services, reported = read(folder, SHOP, "proxy")
+    assert [it.name for it in services] == ["db", "web", "proxy"]
     assert reported == []
-    db, proxy, web = services
+    db, web, proxy = services
     assert proxy.ports == (22, 80)
     assert db.environment == {
         "SECRET": "a b",
@@ -409,3 +409,10 @@ def test_an_example_stands_in_the_place_of_a_file_of_variables(folder: Path) -> 
 def test_a_folder_that_is_not_there_begins_empty(folder: Path) -> None:
     (service,), _ = read(folder, "services: {a: {image: x, volumes: ['./data/db:/data:rw']}}")
     assert service.options == ("--volume=/data",)
+
+
+def test_what_depends_on_the_asked_service_is_not_started(folder: Path) -> None:
+    """A proxy ends where nobody has the name that it leads to."""
+    services, reported = read(folder, SHOP, "web")
+    assert [it.name for it in services] == ["db", "web"]
+    assert reported == ["compose.yaml: not started, since it depends on web: proxy"]

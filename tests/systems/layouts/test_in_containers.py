@@ -204,6 +204,21 @@ def test_what_a_compose_file_has_behind_it_is_named(tmp_path: Path) -> None:
     assert needed == ["it needs RabbitMQ", "it needs MinIO"]
 
 
+def test_a_database_that_is_asked_over_https_is_named(tmp_path: Path) -> None:
+    needs = {"@planetscale/database": "1", "mysql2": "3"}
+    package = {"scripts": {"start": "node s.js"}, "dependencies": needs}
+    found = find_app(laid_out(tmp_path, {"package.json": package, "s.js": SERVES}))
+    assert found
+    assert "its driver asks PlanetScale over HTTPS" in found.doubts[0]
+
+
+def test_a_program_of_cloudflare_s_is_said_to_be_one(tmp_path: Path) -> None:
+    found = find_app(laid_out(tmp_path, {"package.json": {"scripts": {"start": "wrangler dev"}}}))
+    assert found
+    assert not found.is_whole
+    assert "Cloudflare's Workers" in found.doubts[0]
+
+
 def test_a_program_is_written_where_it_is_wanted(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

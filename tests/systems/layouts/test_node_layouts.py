@@ -280,6 +280,16 @@ CASES = {
         ("Next writes an id of the build into its pages",),
         others={"heeds_port": True},
     ),
+    "a Procfile of two commands": Case(
+        {
+            "Procfile": "web: yarn warm && node dist/main.js\n",
+            "package.json": {"scripts": {"build": "tsc", "warm": "node w.js"}},
+            "yarn.lock": "",
+            "src/main.ts": "app.listen(process.env.PORT)\n",
+        },
+        "export NODE_ENV=production && yarn warm && node dist/main.js",
+        "yarn run build",
+    ),
     "a yarn workspace with one package that starts": Case(
         {
             "package.json": '{"workspaces": ["packages/*"]}',

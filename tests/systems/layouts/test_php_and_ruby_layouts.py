@@ -82,6 +82,7 @@ CASES = {
             "package.json": {"scripts": {"dev": "vite", "build": "vite build"}},
             "public/index.php": "",
             ".env.example": "DB_CONNECTION=sqlite\n",
+            "config/database.php": "'sqlite', env('DB_URL'), env('DB_HOST'), env('REDIS_URL')\n",
         },
         "PHP_CLI_SERVER_WORKERS=$(nproc) php artisan serve --no-reload --host=127.0.0.1 "
         "--port=$PORT",
@@ -95,7 +96,7 @@ CASES = {
         {
             "composer.json": {"require": {"laravel/framework": "^12"}},
             "public/index.php": "",
-            ".env.example": "DB_CONNECTION=pgsql\n",
+            ".env.docker.example": "DB_CONNECTION=pgsql\n",
             "config/database.php": "env('DB_URL'), env('DB_HOST'), 'sqlite'",
             "database/seeders/DatabaseSeeder.php": "User::factory(10)->create();",
         },
@@ -103,7 +104,7 @@ CASES = {
         "PHP_CLI_SERVER_WORKERS=$(nproc) php artisan serve --no-reload --host=127.0.0.1 "
         "--port=$PORT",
         "composer install --no-progress --no-dev --no-interaction --optimize-autoloader"
-        " && cp -n .env.example .env",
+        " && cp -n .env.docker.example .env",
         others={
             "services": {"db": "postgresql"},
             "setup": "export DB_CONNECTION=pgsql DB_DATABASE=$DB_NAME DB_USERNAME=$DB_USER && "

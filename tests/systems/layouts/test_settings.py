@@ -318,10 +318,21 @@ WANTED: dict[str, tuple[Files, str]] = {
         },
         "BROKER, NODES",
     ),
+    "what settings of Python's read as they are imported": (
+        {
+            "requirements.txt": "flask\ngunicorn\n",
+            "app.py": "import config\napp = Flask(__name__)\n",
+            "config.py": 'MAIL = os.environ["MAIL_HOST"]\nif local:\n    B = environ["B"]\n'
+            'environ["C"] = "1"\n',
+            "tool.py": 'D = os.environ["D"]\n',
+        },
+        "MAIL_HOST",
+    ),
     "placeholders of Spring": (
         {
             "pom.xml": "<artifactId>a</artifactId><version>1</version>spring-boot-maven-plugin",
             "src/main/resources/application.properties": "a=${LICENSE}\nb=${OTHER:1}\n",
+            "manifests/application.properties": "b=${OTHER}\n",
         },
         "LICENSE",
     ),

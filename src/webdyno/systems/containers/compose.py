@@ -27,6 +27,7 @@ from webdyno.systems.containers.compose_relations import (
     awaits,
     health_command,
     in_order,
+    those_before,
 )
 from webdyno.systems.containers.compose_rights import (
     held_mounts,
@@ -153,13 +154,17 @@ def compose_services(
         )
     front = _front(services, front_name, f"{place}: {file}")
     others = in_order(services, f"{place}: {file}")
-    names = [*(name for name in others if name != front), front]
+    before = those_before(front, services)
+    services = {name: keys for name, keys in services.items() if name not in before}
+    names = [*(name for name in others if name in services and name != front), front]
     awaited = awaits(services, front, f"{place}: {file}")
     built = [_service(name, services, project, awaited, place) for name in names]
     if within:
         held = held_mounts({each.name: each.options for each in built})
         built = [replace(each, options=(*each.options, *held[each.name])) for each in built]
     notes = list(project.notes)
+    if before:
+        notes.append(f"not started, since it depends on {front}: {', '.join(sorted(before))}")
     if excluded := list(_excluded_keys(services)):
         notes.append(f"excluded: {', '.join(excluded)}")
     if rights := ", ".join(rights_of(services, project, project.folder)):

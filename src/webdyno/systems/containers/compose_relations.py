@@ -37,6 +37,18 @@ def in_order(services: Mapping[str, Any], where: str) -> list[str]:
     return list(done)
 
 
+def those_before(front: str, services: Mapping[str, Any]) -> set[str]:
+    """Return the services that depend on one, such as proxies: it is asked without them."""
+    before = {front}
+    while more := {
+        name
+        for name, service in services.items()
+        if name not in before and before & {str(each) for each in service.get("depends_on") or ()}
+    }:
+        before |= more
+    return before - {front}
+
+
 def awaits(services: Mapping[str, Any], front: str, where: str) -> dict[str, Awaits]:
     """Return what is awaited of services; raise UserError for a condition that isn't known."""
     causes: dict[str, Awaits] = {}

@@ -165,9 +165,10 @@ MOST_MEMBERS, MOST_WILDCARDS = 100, 3
 them `**`: each multiplies what is listed."""
 SKIPPED = {
     *("node_modules", "target", "vendor", "venv", "__pycache__", "test", "tests", "dist", "build"),
-    *("docs", "migrations", "spec", "e2e", "fixtures", "testdata", "bin", "obj", "deps", "_build"),
+    *("docs", "migrations", "spec", "e2e", "fixtures", "testdata", "testutil", "testutils"),
+    *("bin", "obj", "deps", "_build"),
 }
-SAMPLES = {"examples", "example", "samples", "demo", "demos", "benchmarks"}
+SAMPLES = re.compile(r"(?:\w+[_-])?(?:examples?|samples|demos?|benchmarks)")
 """Folders whose applications aren't the one that is around them."""
 SOURCES = {
     *(".py", ".js", ".mjs", ".cjs", ".ts", ".go", ".rb", ".ru", ".rs"),
@@ -211,8 +212,9 @@ def sources(folder: Path, endings: Collection[str] = SOURCES) -> list[Path]:
         looked_at += 1
         inside = sorted(current.iterdir()) if current.is_dir() else []
         texts += [path for path in inside if path.suffix in endings and _is_source(path)]
-        others = SAMPLES if current == folder else ()
-        folders += [path for path in inside if is_of_interest(path) and path.name not in others]
+        at_top = current == folder
+        inside = [path for path in inside if not (at_top and SAMPLES.fullmatch(path.name))]
+        folders += filter(is_of_interest, inside)
     of_express = folder / EXPRESS_STARTS
     if ".js" in endings and of_express.is_file():
         texts.insert(0, of_express)

@@ -64,12 +64,15 @@ ADDRESS = re.compile(
 )
 """A variable with an address as its example, or as what it is unless it is set."""
 KINDS = {"postgres": "postgresql", "mysql": "mariadb"}
+NAMES_DRIVER = "DB_CONNECTION"
+"""Of Laravel, Adonis and others, where its example is no address."""
 DRIVER_SAID = re.compile(
     r"(?:driver|dialect|connection|client|engine)[ \t]*=[ \t]*[\"']?"
     r"(?P<kind>postgres(?:ql)?|mysql|mariadb)\b",
     re.IGNORECASE,
 )
 """In a file of variables, where there are drivers of several."""
+FILE_SAID = re.compile(r"^[ \t]*DB_CONNECTION[ \t]*=[ \t]*[\"']?sqlite\b", re.MULTILINE)
 USUAL_URLS = {"postgresql": "DATABASE_URL", "mariadb": "DATABASE_URL", "redis": "REDIS_URL"}
 OF_GO_MYSQL = '"$DB_USER:$DB_PASSWORD@tcp($DB_HOST:$DB_PORT)/$DB_NAME?parseTime=true"'
 """No URL: what Go's driver of MySQL wants."""
@@ -174,6 +177,8 @@ def with_services(app: FoundApp, folder: Path) -> FoundApp:
     """Put services behind an application that needs them; migrations and seeds fill them once."""
     if not app.start:
         return replace(app, services={}, setup=None)
+    if FILE_SAID.search(read_text(folder / ENV_FILE) or example_of(folder)):
+        return _filled_by_build(app)
     files = [*sources(folder), *(folder / name for name in CONFIGURATIONS)]
     texts = [text for text in map(read_text, files) if text and not UNBUILT.search(text)]
     of_prisma = dict(_addresses_of_prisma(folder))
@@ -337,7 +342,7 @@ def _needed(packages: str, text: str, names: set[str], schemes: Mapping[str, str
 
 def _urls_of(service: str, names: set[str], schemes: Mapping[str, str]) -> Iterator[str]:
     for name in names:
-        if "TEST" in name or "ALLOW" in name:
+        if "TEST" in name or "ALLOW" in name or (name == NAMES_DRIVER and name not in schemes):
             continue
         if name in schemes:
             if _service_of(schemes[name]) == service:

@@ -204,9 +204,12 @@ def for_production(start: str, says: str = "") -> str:
     """Have a program of Node know that it is in production, unless it knows by itself."""
     if SETS_ITSELF.search(f"{start} {says}") or not OF_NODE.search(start):
         return start
+    if "&&" in start:
+        return f"export {IN_PRODUCTION}&& {start}"
     return IN_PRODUCTION + start
 
 
+OF_WORKERS = "it is for Cloudflare's Workers, which `wrangler dev` imitates for development alone"
 NEXT_START = re.compile(r"\bnext start\b")
 NEXT_IDS = (
     "Next writes an id of the build into its pages, so those of two revisions differ: "
@@ -238,6 +241,8 @@ def find_node(folder: Path) -> FoundApp | None:
     build, setup = " && ".join(builds) or None, " && ".join(fills) or None
     app = FoundApp(PACKAGE, build=build, setup=setup, notes=notes)
     if (own := start_of(package)) is None:
+        if any("wrangler" in line for line in package.scripts.values()):
+            app = replace(app, doubts=(OF_WORKERS,))
         return _of_members(app, folder, members, manager)
     hook = f"pre{own.script}"
     if own.command and hook in package.scripts and not _is_built(package.scripts[hook], build):

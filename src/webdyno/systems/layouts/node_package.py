@@ -136,7 +136,11 @@ def _version_of_pnpm(folder: Path) -> str | None:
 
 def called_by(manager: Manager, command: str) -> str:
     """Return a command that calls the manager as it can be called here."""
-    return re.sub(rf"^((?:\w+=\S+ )*){manager.name} ", rf"\g<1>{manager.call} ", command)
+    return re.sub(
+        rf"^((?:export \w+=\S+ && )?(?:\w+=\S+ )*){manager.name} ",
+        rf"\g<1>{manager.call} ",
+        command,
+    )
 
 
 def members_of(folder: Path, package: Package) -> Iterator[Package]:

@@ -25,6 +25,8 @@ OTHERS = {
     "Elasticsearch": re.compile(r"go-elasticsearch|@elastic/elasticsearch|olivere/elastic"),
     "NATS": re.compile(r"nats\.go|['\"]nats['\"]|nats-py|async-nats"),
     "SQL Server": re.compile(r"['\"]mssql['\"]|tedious|pyodbc|SqlServer|go-mssqldb"),
+    "PlanetScale": re.compile(r"@planetscale/database|drizzle-orm/planetscale"),
+    "Neon": re.compile(r"@neondatabase/serverless|@vercel/postgres"),
     **dict.fromkeys(("DynamoDB", "Keycloak", "MinIO", "Memcached"), re.compile(r"(?!)")),
 }
 """What no service of the catalog is, by what a list of packages names for it."""
@@ -39,9 +41,12 @@ IMAGES = {
     "Keycloak": re.compile(r"keycloak"),
     "MinIO": re.compile(r"minio"),
     "Memcached": re.compile(r"memcached"),
+    **dict.fromkeys(("PlanetScale", "Neon"), re.compile(r"(?!)")),
 }
 """By service: its image, where a Compose file has it behind the application."""
 DATABASES = {"MongoDB", "SQL Server"}
+BY_HTTPS = {"PlanetScale", "Neon"}
+"""Databases that their drivers ask over HTTPS, which no server here speaks."""
 WHOLE = ("URL", "URI", "HOST", "CONNECTION")
 """Ends of the names that say where it is."""
 OF_OTHERS = {
@@ -57,10 +62,15 @@ OF_OTHERS = {
     "Keycloak": re.compile(r"\w*KEYCLOAK\w*(?:URL|URI|HOST)"),
     "MinIO": re.compile(r"\w*(?:MINIO|S3)\w*(?:URL|URI|HOST|ENDPOINT)"),
     "Memcached": re.compile(r"\w*MEMCACHED?\w*(?:URL|HOST|SERVERS?)"),
+    **dict.fromkeys(("PlanetScale", "Neon"), re.compile(r"\w*(?:DATABASE|DB|POSTGRES)_URL")),
 }
 NOT_PROVIDED = (
     "it needs {service}, which webdyno doesn't start: have one run on this machine, which both "
     "variants then share{how}"
+)
+ELSEWHERE = (
+    "its driver asks {service} over HTTPS, which no database here speaks: have it take another "
+    "driver by a variable"
 )
 
 
@@ -86,4 +96,5 @@ def _not_provided(packages: str, images: set[str], names: set[str]) -> Iterator[
             fitting = filter(OF_OTHERS[service].fullmatch, names)
             likely = sorted(fitting, key=lambda name: (not name.endswith(WHOLE), name))
             how = f": environment.{likely[0]} below [app] says where" if likely else ""
-            yield NOT_PROVIDED.format(service=service, how=how), *likely[:1]
+            says = ELSEWHERE if service in BY_HTTPS else NOT_PROVIDED
+            yield says.format(service=service, how=how), *likely[:1]

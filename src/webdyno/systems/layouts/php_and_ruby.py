@@ -6,8 +6,10 @@ from pathlib import Path
 
 from webdyno.core.tables import json_table, read_text, table
 from webdyno.systems.containers.compose_file import USUAL_FILES
+from webdyno.systems.env_files import ENV_FILE, example_file
 from webdyno.systems.layouts.app import FOR_MEASURING, FoundApp
 from webdyno.systems.layouts.node_package import assets_of_php, assets_of_rails
+from webdyno.systems.layouts.settings import example_of
 
 BUNDLED = "bundle config set --local path .bundle && bundle install --quiet"
 RAILS_PATH = re.compile(r"""\A[ \t]*get\s*\(?["']/?(?P<path>[\w./-]+)["']""")
@@ -178,12 +180,12 @@ def _is_apart(folder: Path) -> bool:
 
 
 def _laravel(folder: Path, needs: set[str], build: str | None) -> FoundApp:
-    example = read_text(folder / ".env.example")
-    if build and example is not None:
-        build = f"{build} && cp -n .env.example .env"
+    example, name = example_of(folder), example_file(folder)
+    if build and name:
+        build = f"{build} && cp -n {name} {ENV_FILE}"
     prepare, setup, services, exported = None, None, {}, ""
     configured = read_text(folder / "config/database.php") or ""
-    connection = LARAVEL_CONNECTION.search(example or "") or LARAVEL_DEFAULT.search(configured)
+    connection = LARAVEL_CONNECTION.search(example) or LARAVEL_DEFAULT.search(configured)
     if connection and connection[1] in LARAVEL_SERVICES:
         services = {"db": LARAVEL_SERVICES[connection[1]]}
         exported = f"DB_CONNECTION={connection[1]} DB_DATABASE=$DB_NAME DB_USERNAME=$DB_USER"
@@ -191,7 +193,7 @@ def _laravel(folder: Path, needs: set[str], build: str | None) -> FoundApp:
         can_seed = re.search(r"factory\(|->call\(|insert\(|create\(", seeder)
         seeds = " --seed" if can_seed and ("factory(" not in seeder or FAKER in needs) else ""
         setup = f"export {exported} && php artisan migrate --force{seeds}"
-    elif "DB_CONNECTION=sqlite" in (example or ""):
+    elif "DB_CONNECTION=sqlite" in example:
         build = f"{build} && touch database/database.sqlite"
         prepare = "php artisan migrate --force"
     start = f"{WORKERS} php artisan serve --no-reload --host=127.0.0.1 --port=$PORT"

@@ -12,6 +12,7 @@ from webdyno.systems.repository import Repository
 
 LOADS_ENV_FILE = re.compile(
     r"dotenv|env-file|env_file|read_env|decouple|environs|@nestjs/config|@prisma/client|cleanenv"
+    r"|\"(?:next|nuxt|astro|@sveltejs/kit)\":"
     r"|[\"'/]\.env[\"'\s]"
 )
 NAMES_LOADERS = ("package.json", "requirements.txt", "pyproject.toml", "Gemfile", "Cargo.toml")

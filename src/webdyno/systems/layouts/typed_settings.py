@@ -44,6 +44,13 @@ WANTED_TYPE = re.compile(
 """Of a field without a value."""
 
 
+READ_AT_ONCE = re.compile(
+    r"""^(?!\s|#)[^\n#]{0,200}?\benviron\[["'](?P<name>[A-Z][A-Z0-9_]+)["']\](?!\s{0,9}=[^=])""",
+    re.MULTILINE,
+)
+"""As a module of Python's is imported, without a value in its place."""
+
+
 def _wanted_of_python(text: str) -> Iterator[str]:
     yield from _of_python(text, WANTED_TYPE)
 

@@ -16,7 +16,7 @@ from webdyno.systems.layouts.settings import (
     example_of,
     settings_of,
 )
-from webdyno.systems.layouts.typed_settings import WANTED
+from webdyno.systems.layouts.typed_settings import READ_AT_ONCE, WANTED
 
 CONFIGURES = {".properties", ".yml", ".yaml", ".conf", ".toml", ".exs", ".json"}
 CONFIGURATION = re.compile(r"application|appsettings|Rocket|runtime|config\b")
@@ -218,6 +218,8 @@ def _with_values(
 GIVEN = re.compile(r"\b([A-Z][A-Z0-9_]*)=")
 """In a command."""
 WITHOUT_DEFAULT = re.compile(r"\$\{([A-Z][A-Z0-9_]*)\}")
+OF_SETTINGS = re.compile(r"settings|conf|constants|env")
+WITH_DEFAULT = re.compile(r"\$\{([A-Z][A-Z0-9_]*):")
 OF_FRONT = re.compile(
     r"(?:[A-Z0-9]+_)*(?:CORS|ALLOWED|FRONT_?END|CLIENT)_(?:[A-Z0-9]+_)*(?:ORIGINS?|URL)"
     r"|(?:APP|WEB|SITE|BASE|PUBLIC)_(?:BASE_)?URL"
@@ -235,10 +237,13 @@ def wanted_variables(folder: Path) -> set[str]:
         if (read := WANTED.get(path.suffix))
         for name in read(read_text(path) or "")
     }
-    for path in sources(folder, CONFIGURATIONS):
-        if path.stem == "application":
-            wanted |= set(WITHOUT_DEFAULT.findall(read_text(path) or ""))
-    return wanted
+    for path in sources(folder, {".py"}):
+        if any(map(OF_SETTINGS.search, path.relative_to(folder).parts)):
+            wanted |= set(READ_AT_ONCE.findall(read_text(path) or ""))
+    files = [path for path in sources(folder, CONFIGURATIONS) if path.stem == "application"]
+    placeholders = "\n".join(read_text(path) or "" for path in files)
+    lacking = {*WITHOUT_DEFAULT.findall(placeholders)} - {*WITH_DEFAULT.findall(placeholders)}
+    return wanted | lacking
 
 
 def with_wanted_variables(app: FoundApp, folder: Path) -> FoundApp:
