@@ -128,6 +128,19 @@ def test_one_variant_of_a_long_name_is_named_by_its_beginning() -> None:
     assert f"{name[:39]}…: programs waited for memory" in reported
 
 
+def test_two_of_several_variants_are_not_called_both() -> None:
+    names = [f"a variant of a rather long name {n}" for n in range(3)]
+    run = simulated_run({name: SimulatedVariant() for name in names}, rounds=8)
+    pressed = readings_with(host={"pressure": {"cpu_s": 0.3, "memory_s": 0.1, "io_s": 0.0}})
+    for about, said in ((names[:2], "2 of 3 variants"), (names, "all 3 variants")):
+        records = [
+            pressed(it) if isinstance(it, SlotRecord) and it.variant in about else it
+            for it in run.records
+        ]
+        reported = " ".join(printed(SimulatedRun(run.head, records)).split())
+        assert f"{said}: programs waited for memory" in reported
+
+
 def test_a_run_that_is_too_short_names_the_command_that_continues_it() -> None:
     reported = printed(comparisons.one_round())
     assert "few-rounds" not in reported

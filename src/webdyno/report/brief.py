@@ -5,7 +5,7 @@ The parts of it are made once, for the page as well (`result_page`).
 """
 
 import re
-from collections.abc import Container, Iterator, Sequence
+from collections.abc import Collection, Container, Iterator, Sequence
 from dataclasses import replace
 
 from webdyno.core.format import listed
@@ -191,11 +191,11 @@ def _notes(view: RunView, facts: Sequence[tuple[str, str]] = ()) -> Iterator[doc
         yield doc.FactList(list(zip(terms, lines, strict=True)))
 
 
-def _who_and_what(lines: Sequence[str], variants: Container[str]) -> tuple[str, str]:
+def _who_and_what(lines: Sequence[str], variants: Collection[str]) -> tuple[str, str]:
     """Return of which variants something was found, where these have names, and the last of it."""
     *_, last = about = [_taken_apart(line, variants)[0] for line in lines]
     _, what = _taken_apart(lines[-1].removeprefix("for example: ").splitlines()[0], variants)
-    return _names([*filter(None, about)]) if last else "", what
+    return _names([*filter(None, about)], len(variants)) if last else "", what
 
 
 def _taken_apart(line: str, variants: Container[str]) -> tuple[str, str]:
@@ -217,14 +217,16 @@ def said_once(warning: doc.Callout, variants: Container[str]) -> doc.Callout:
     return replace(warning, lines=lines)
 
 
-def _names(variants: Sequence[str]) -> str:
-    """Return names, or how many there are where there is no room for them."""
+def _names(variants: Sequence[str], of: int) -> str:
+    """Return names, or how many there are where there is no room for them; `of` so many in all."""
     names = listed(variants)
     if len(names) <= LONGEST_NAMES:
         return names
     if len(variants) == 1:
         return f"{names[: LONGEST_NAMES - 1].rstrip()}…"
-    return "both" if len(variants) == 2 else f"{len(variants)} variants"
+    if len(variants) == of:
+        return "both" if of == 2 else f"all {of} variants"
+    return f"{len(variants)} of {of} variants"
 
 
 def _shortened(said: str, room: int) -> str:
