@@ -1,5 +1,6 @@
 """One ranking of several runs."""
 
+import re
 from itertools import combinations
 
 import pytest
@@ -8,6 +9,7 @@ from builders import SimulatedRun
 from league.leagues import FIRST, RATES, SECOND, THIRD, judged, run_of, three_runs
 from variants import further
 from webdyno.core.judgement import Ranking, Verdict
+from webdyno.core.records import SlotRecord
 from webdyno.league.joined import APART, CONTRADICTED, Joined, join
 from webdyno.league.judged import current_runs
 
@@ -129,3 +131,24 @@ def test_a_stack_with_another_version_joins_nothing() -> None:
     other = SimulatedRun(new.head.replace(versions=versions), new.records)
     by_pair = {(pair.a, pair.b): pair.why for pair in join(judged(other, old)).ranking.pairs}
     assert by_pair["axum", "express"] == APART
+
+
+@pytest.mark.parametrize(("by_slot", "is_cold"), [(0.1, True), (0.005, False), (-0.05, False)])
+def test_what_had_not_warmed_up_has_no_rank(by_slot: float, is_cold: bool) -> None:
+    run = run_of(FIRST)
+    records = [
+        warming_up(record, by_slot)
+        if isinstance(record, SlotRecord) and record.variant == "express"
+        else record
+        for record in run.records
+    ]
+    joined = join(judged(SimulatedRun(run.head, records)))
+    assert ("express" in ranks_of(joined.ranking)) is not is_cold
+    if is_cold:
+        assert re.search(r"rose by [\d.]+% within a round", joined.ranking.out["express"])
+
+
+def warming_up(slot: SlotRecord, by_slot: float) -> SlotRecord:
+    load = slot.load
+    completed = round(load.requests.completed * (1 + by_slot * slot.slot))
+    return slot.replace(load=load.replace(requests=load.requests.replace(completed=completed)))

@@ -13,6 +13,7 @@ from webdyno.league.planning import (
     MOST_AT_ONCE,
     Held,
     anchors_of,
+    cold_of,
     groups_left,
     missing,
     next_group,
@@ -60,6 +61,23 @@ def test_who_is_to_be_measured_again_is_no_anchor() -> None:
     assert group
     assert group.new == ["c"]
     assert "c" not in group.anchors
+
+
+def test_who_had_not_warmed_up_is_measured_again_last_and_together() -> None:
+    able = [*"abcdefgh"]
+    runs = [Held(NOW, [*"abcdef"], [*"abcdef"], cold=frozenset("bc"))]
+    lacking = missing(able, runs, NOW, MONTH)
+    assert lacking == [*"bcgh"]
+    first = next_group(lacking, runs, able)
+    assert first
+    assert first.new == [*"gh"]
+    runs.append(held(*first.stacks))
+    then = next_group(missing(able, runs, NOW, MONTH), runs, able)
+    assert then
+    assert then.new == [*"bc"]
+    runs.append(held(*then.stacks))
+    assert cold_of(runs) == set()
+    assert missing(able, runs, NOW, MONTH) == []
 
 
 def test_a_race_has_three_at_least() -> None:

@@ -66,10 +66,9 @@ def join(newest_first: Sequence[JudgedRun]) -> Joined:
     """Return the ranking of all stacks that some runs have; each by its newest result."""
     runs = current_runs(newest_first)
     of_stack = newest_of(runs)
-    out = {
-        stack: run.ranking.out[stack] for stack, run in of_stack.items() if stack in run.ranking.out
-    }
-    stacks = [stack for stack, run in of_stack.items() if stack in run.ranked]
+    reasons = {stack: run.cold | run.ranking.out for stack, run in of_stack.items()}
+    out = {stack: of_run[stack] for stack, of_run in reasons.items() if stack in of_run}
+    stacks = [stack for stack, run in of_stack.items() if stack in run.ranked and stack not in out]
     figures = dict(_figures(runs, of_stack))
     sign = 1 if METRICS[runs[0].decide_on].metric.better == "higher" else -1
     typical_gains = {stack: sign * log(figure.estimate) for stack, figure in figures.items()}

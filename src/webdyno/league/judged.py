@@ -3,12 +3,18 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from math import expm1
 
 from webdyno.comparison import judge
 from webdyno.comparison.comparison import ALPHA
+from webdyno.core.format import percent
 from webdyno.core.judgement import Judgement, LimitedBy, Ranking, VariantValue
 from webdyno.evidence.point_data import PointData
 from webdyno.validity import valid_for
+from webdyno.validity.over_time import TRENDS
+
+WARM = 0.1
+"""Share by which the throughput of a stack that counts as warm may rise within a round."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -35,6 +41,21 @@ class JudgedRun:
     def ranking(self) -> Ranking:
         """Its ranks; none where nothing was ranked."""
         return self.judgement.ranking or Ranking(ranks=[], looks=0)
+
+    @cached_property
+    def cold(self) -> dict[str, str]:
+        """By stack that hadn't warmed up, and so was faster later: why it has no rank.
+
+        A run of many stacks cuts warm-ups, of which a virtual machine's compilers need seconds.
+        """
+        over_the_round = TRENDS[0]
+        changes = {stack: over_the_round.sure_change(self.deciding, stack) for stack in self.stacks}
+        return {
+            stack: f"it hadn't warmed up: its throughput rose by {percent(expm1(change.centre))} "
+            "within a round"
+            for stack, change in changes.items()
+            if change and expm1(change.centre) > WARM
+        }
 
     @property
     def stacks(self) -> list[str]:

@@ -4,7 +4,7 @@ import time
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
-from functools import partial
+from functools import cached_property, partial
 from pathlib import Path
 
 from webdyno.comparison.sentences import ranking_headline
@@ -19,6 +19,7 @@ from webdyno.league.planning import (
     LEAST_ROOM,
     Group,
     Held,
+    cold_of,
     groups_left,
     missing,
     next_group,
@@ -46,6 +47,11 @@ class Lack:
     able: list[str]
     held: list[Held]
     lacking: list[str]
+
+    @cached_property
+    def cold(self) -> set[str]:
+        """Those that hadn't warmed up when they were measured."""
+        return cold_of(self.held)
 
     @property
     def runs(self) -> int:
@@ -77,7 +83,8 @@ class Sitting:
     """Runs of this sitting."""
     _due: int = 0
     """Runs that were missing when it began."""
-    _tried: set[tuple[Task, str]] = field(default_factory=set)
+    _tried: set[tuple[Task, str, bool]] = field(default_factory=set)
+    """Also whether that was for the second time, with those that hadn't warmed up."""
     _stuck: set[Path] = field(default_factory=set)
     _said: set[Path] = field(default_factory=set)
     """Runs of which it was said that they aren't taken as they are."""
@@ -116,7 +123,12 @@ class Sitting:
         return Lack(task, able, held, lacking)
 
     def _next(self, lack: Lack) -> Group | None:
-        lacking = [stack for stack in lack.lacking if (lack.task, stack) not in self._tried]
+        tried = {
+            stack
+            for task, stack, again in self._tried
+            if task == lack.task and again == (stack in lack.cold)
+        }
+        lacking = [stack for stack in lack.lacking if stack not in tried]
         return next_group(lacking, lack.held, lack.able)
 
     def _measuring(self, lack: Lack, group: Group) -> Callable[[], MeasuredRun] | None:
@@ -129,8 +141,10 @@ class Sitting:
             arranged = self.asking.arrange(lack.task, stacks, lack.together)
             need_s = least_s(arranged.experiment, arranged.catalogue)
             if need_s <= left_s:
-                self._tried |= {(lack.task, stack) for stack in new}
-                return partial(self._measure, lack, stacks, self._time_s(need_s))
+                self._tried |= {(lack.task, stack, stack in lack.cold) for stack in new}
+                is_cold = lack.cold.issuperset(new)
+                time_s = self._longest_s(need_s) if is_cold else self._time_s(need_s)
+                return partial(self._measure, lack, stacks, time_s)
         if not self.measured:
             would_do = typed_duration(LEAST_ROOM * need_s)
             raise UserError(
@@ -141,6 +155,9 @@ class Sitting:
 
     def _time_s(self, need_s: float) -> float:
         return time_of_run(need_s, self._left_s, self._due - self.measured)
+
+    def _longest_s(self, need_s: float) -> float:
+        return time_of_run(need_s, self._left_s, runs_left=1)
 
     def _measure(self, lack: Lack, stacks: Sequence[str], time_s: float) -> MeasuredRun:
         name, experiment, catalogue = self.asking.arrange(lack.task, stacks, lack.together, time_s)
@@ -218,7 +235,8 @@ class Sitting:
 
     def _held(self, run: LeagueRun) -> Held:
         ranked = run.judged.ranked
-        return Held(run.head.started_at, run.stacks, ranked, frozenset(self._changed(run)))
+        changed, cold = frozenset(self._changed(run)), frozenset(run.judged.cold)
+        return Held(run.head.started_at, run.stacks, ranked, changed, cold)
 
     def _changed(self, run: LeagueRun) -> Iterator[str]:
         """Yield the stacks of a run whose program or settings aren't those of the catalog now.

@@ -31,6 +31,8 @@ class Held:
     """Those that have a rank, the best first."""
     changed: frozenset[str] = frozenset()
     """Those whose program or settings are others now."""
+    cold: frozenset[str] = frozenset()
+    """Those that hadn't warmed up."""
 
 
 @dataclass(frozen=True)
@@ -48,13 +50,13 @@ class Group:
 def missing(
     able: Sequence[str], held: Sequence[Held], now: datetime, older_than: timedelta
 ) -> list[str]:
-    """Return the stacks without a result, or with one that is old or about another program."""
+    """Return the stacks without a result that counts: a fresh one, of that program, warmed up."""
     fresh = {
         stack
         for run in held
         if now - run.began <= older_than
         for stack in run.stacks
-        if stack not in run.changed
+        if stack not in run.changed | run.cold
     }
     return [stack for stack in able if stack not in fresh]
 
@@ -80,16 +82,24 @@ def anchors_of(held: Sequence[Held], able: Collection[str]) -> list[str]:
     return anchors
 
 
+def cold_of(held: Sequence[Held]) -> set[str]:
+    """Return the stacks that no run warmed up so far."""
+    cold = {stack for run in held for stack in run.cold}
+    return cold - {stack for run in held for stack in run.stacks if stack not in run.cold}
+
+
 def next_group(
     lacking: Sequence[str], held: Sequence[Held], able: Sequence[str], most: int = MOST_AT_ONCE
 ) -> Group | None:
     """Return what is ranked together next; None where nothing is missing.
 
-    Groups are of about equal size. A race of two is none: others fill it up.
+    Groups are of about equal size. A race of two is none: others fill it up. Those that hadn't
+    warmed up come last and together: theirs takes as long as they need.
     """
     if not lacking:
         return None
-    anchors = anchors_of(held, set(able) - set(lacking))
+    anchors, cold = anchors_of(held, set(able) - set(lacking)), cold_of(held)
+    lacking = [stack for stack in lacking if stack not in cold] or lacking
     room = max(most - len(anchors), 1)
     size = ceil(len(lacking) / ceil(len(lacking) / room))
     new = list(lacking[:size])

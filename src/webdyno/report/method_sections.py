@@ -34,7 +34,7 @@ MOST_LINES = 400
 AROUND = 2
 """Lines before and after one that differs."""
 _OF_THE_START = (
-    (re.compile(r"""(?:/[^\s"';,:]*)?/live/\w{8}(?=/|\b)"""), "RUN"),
+    (re.compile(r"(?:(?<![\w./+@~-])/[\w./+@~-]*)?/live/\w{8}\b"), "RUN"),
     (re.compile(r"(?i)(?<=:)\d{4,5}\b|(?<=listen )\d{4,5}\b|(?<=port = )\d{4,5}\b"), "PORT"),
 )
 """What is another at each start: the folder that servers run in, and their ports."""

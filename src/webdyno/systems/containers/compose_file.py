@@ -33,7 +33,7 @@ _VARIABLE = re.compile(
 )
 _QUOTED = re.compile(r"""'([^']*)'|"((?:[^"\\]|\\.)*)\"""")
 _ESCAPED, _ESCAPES = re.compile(r"\\(.)"), {"n": "\n", "t": "\t", "r": "\r"}
-_COMMENT = re.compile(r"(?:^|\s+)#.*$")
+_COMMENT = re.compile(r"(?:^|(?<!\s)\s++)#.*$")
 REPLACED = {"command", "entrypoint", "test"}
 """Lists that the later file says again; others go on behind those of the earlier."""
 TABLES = {"environment", "labels", "args", "depends_on", "sysctls", "extra_hosts"}
