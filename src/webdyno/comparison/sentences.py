@@ -70,12 +70,18 @@ def places_of(ranking: Ranking) -> Iterator[list[Rank]]:
 
 
 def _place(ranking: Ranking, place: Sequence[Rank]) -> str:
-    """Describe a place: of several variants equal ones, or an open order, which is no tie."""
+    """Describe a place: of several variants equal ones, or an open order, which is no tie.
+
+    Of those whose order is open with the next ones alone, each has ranks of its own.
+    """
     names = [rank.variant for rank in place]
     best, worst = min(rank.best for rank in place), max(rank.worst for rank in place)
     numbers = str(best) if best == worst else f"{best}{DASH}{worst}"
     if len(place) == 1:
         return f"{numbers}. {names[0]}"
+    if max(rank.best for rank in place) >= min(rank.worst for rank in place):
+        own = ", ".join(f"{rank_words(rank)}. {rank.variant}" for rank in place)
+        return f"{own} (order open)"
     pairs = [pair for pair in ranking.pairs if pair.a in names and pair.b in names]
     equal = pairs and all(pair.verdict is Verdict.EQUIVALENT for pair in pairs)
     return f"{numbers}. {', '.join(names)} ({'equal' if equal else 'order open'})"

@@ -11,7 +11,7 @@ from simulations.ranking import WORLDS, play
 from variants import further
 from webdyno.comparison import decide, judge
 from webdyno.comparison.sentences import ranking_headline
-from webdyno.core.judgement import Ranking, Verdict
+from webdyno.core.judgement import Rank, Ranking, Verdict
 from webdyno.core.records import IncidentRecord, SlotRecord
 from webdyno.core.run import RunHead
 from webdyno.evidence.point_data import PointData
@@ -55,6 +55,14 @@ def test_equal_ones_share_a_rank() -> None:
     alike = [pair.replace(verdict=Verdict.EQUIVALENT) for pair in found.pairs]
     said = ranking_headline(found.replace(pairs=alike), "throughput_rps")
     assert re.fullmatch(r"1–2\. \w+, \w+ \(equal\), by throughput", said)
+
+
+def test_places_that_run_into_each_other_are_said_one_by_one() -> None:
+    """The first is surely better than the last, though neither than the one between."""
+    ranks = [Rank(variant=name, best=best, worst=best + 1) for name, best in (("a", 1), ("c", 2))]
+    ranks.insert(1, Rank(variant="b", best=1, worst=3))
+    said = ranking_headline(Ranking(ranks=ranks, looks=1), "throughput_rps")
+    assert said == "1–2. a, 1–3. b, 2–3. c (order open), by throughput"
 
 
 def test_the_first_is_what_the_others_are_compared_with() -> None:
