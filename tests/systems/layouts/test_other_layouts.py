@@ -186,6 +186,16 @@ CASES = {
         "LISTEN_ADDR=127.0.0.1:$PORT ./server",
         "go build -o server .",
     ),
+    "Go whose only call that listens has a port, though it names PORT": Case(
+        {
+            "go.mod": "module m\n",
+            "main.go": 'package main\nfunc main() { app.Listen(":3000") }\n',
+            "config.go": 'package main\nvar Port = getEnv("PORT")\n',
+        },
+        "./server",
+        "go build -o server .",
+        says=("no call that listens reads PORT", "it binds :3000 in main.go:2"),
+    ),
     "a Cargo workspace": Case(
         {
             "Cargo.toml": '[workspace]\nmembers = ["crates/*"]\n',

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from systems.layouts.laid_out import Case, check, choices
+from systems.layouts.laid_out import Case, Files, check, choices, laid_out
 from webdyno.systems.layouts import find_app
 from webdyno.systems.layouts.app import FoundApp
 from webdyno.systems.layouts.python_tools import with_its_python
@@ -310,6 +310,21 @@ CASES = {
         others={"headers": {"Host": "example.org"}},
     ),
 }
+
+
+def test_the_list_of_an_image_in_another_folder_is_installed(tmp_path: Path) -> None:
+    files: Files = {
+        "pyproject.toml": "[tool.ruff]\n",
+        "infra/docker/Dockerfile": "COPY infra/requirements/prod.txt ./requirements/\n"
+        "RUN pip install --no-cache-dir -r requirements/prod.txt\n",
+        "infra/requirements/prod.txt": "fastapi\nuvicorn\npsycopg2\n",
+        "main.py": "app = FastAPI()\nos.environ['DATABASE_URL']\n",
+    }
+    found = find_app(laid_out(tmp_path, files))
+    assert found
+    assert found.build
+    assert "pip install --quiet -r infra/requirements/prod.txt" in found.build
+    assert found.services == {"db": "postgresql"}
 
 
 @pytest.mark.parametrize("name", CASES)

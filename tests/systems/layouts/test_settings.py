@@ -328,6 +328,14 @@ WANTED: dict[str, tuple[Files, str]] = {
         },
         "MAIL_HOST",
     ),
+    "what a bundle of Vite's reads": (
+        {
+            "package.json": {"scripts": {"start": "node s.js"}},
+            "s.js": "listen(process.env.PORT)\n",
+            "src/api.tsx": "import.meta.env.VITE_API_URL || 'x'; import.meta.env.VITE_MAP_KEY",
+        },
+        "VITE_MAP_KEY",
+    ),
     "placeholders of Spring": (
         {
             "pom.xml": "<artifactId>a</artifactId><version>1</version>spring-boot-maven-plugin",

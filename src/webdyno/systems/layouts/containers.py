@@ -7,11 +7,12 @@ from pathlib import Path
 
 from webdyno.core.registry import command
 from webdyno.core.tables import read_text
+from webdyno.systems.env_files import example_file
 from webdyno.systems.layouts.app import FoundApp, Hindrance, first_of
 from webdyno.systems.layouts.compose import images_behind
 from webdyno.systems.layouts.composition import DEVELOPS, Composition, find_composition, why_none
 from webdyno.systems.layouts.remedies import missing_tools
-from webdyno.systems.layouts.settings import IS_GIVEN, PLAIN_VALUE, example_file, example_of
+from webdyno.systems.layouts.settings import IS_GIVEN, PLAIN_VALUE, example_of
 from webdyno.systems.layouts.start_scripts import image_command
 from webdyno.systems.layouts.variables import (
     wanted_variables,

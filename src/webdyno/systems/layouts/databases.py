@@ -10,6 +10,7 @@ from webdyno.systems.env_files import ENV_FILE
 from webdyno.systems.layouts.app import SOURCES, FoundApp, sources
 from webdyno.systems.layouts.fills import filled_by_files
 from webdyno.systems.layouts.node_package import members_of, package_in
+from webdyno.systems.layouts.python_tools import list_of_image
 from webdyno.systems.layouts.settings import example_of
 from webdyno.systems.layouts.variables import variables_read
 
@@ -47,13 +48,14 @@ CONNECTS = {
 OF_ANY = r"DATABASE_URL\b|DB_HOST\b|env\.db\(|dj_database_url\.config\("
 URLS = {
     "postgresql": re.compile(
-        r"(?:(?!TEST)[A-Z0-9]+_)*(?:DATABASE|DB|POSTGRES(?:QL)?|PG)_(?:URL|URI|DSN|CONNECTION)|(?:APP_)?DSN"
-    ),
-    "mariadb": re.compile(
-        r"(?:(?!TEST)[A-Z0-9]+_)*(?:DATABASE|DB|MYSQL|MARIADB)_(?:URL|URI|DSN|CONNECTION)"
+        r"(?:(?!TEST)[A-Z0-9]+_)*(?:DATABASE|DB|POSTGRES(?:QL)?|PG)_{1,2}(?:URL|URI|DSN|CONNECTION)"
         r"|(?:APP_)?DSN"
     ),
-    "redis": re.compile(r"(?:(?!TEST)[A-Z0-9]+_)*REDIS_(?:URL|URI|DSN)"),
+    "mariadb": re.compile(
+        r"(?:(?!TEST)[A-Z0-9]+_)*(?:DATABASE|DB|MYSQL|MARIADB)_{1,2}(?:URL|URI|DSN|CONNECTION)"
+        r"|(?:APP_)?DSN"
+    ),
+    "redis": re.compile(r"(?:(?!TEST)[A-Z0-9]+_)*REDIS_{1,2}(?:URL|URI|DSN)"),
 }
 """By service: an application's own variables for its whole address."""
 WITHOUT_TLS = "?sslmode=disable"
@@ -74,6 +76,7 @@ DRIVER_SAID = re.compile(
 """In a file of variables, where there are drivers of several."""
 FILE_SAID = re.compile(r"^[ \t]*DB_CONNECTION[ \t]*=[ \t]*[\"']?sqlite\b", re.MULTILINE)
 USUAL_URLS = {"postgresql": "DATABASE_URL", "mariadb": "DATABASE_URL", "redis": "REDIS_URL"}
+OF_GO = re.compile(r"go-sql-driver|gorm\.io/driver/mysql")
 OF_GO_MYSQL = '"$DB_USER:$DB_PASSWORD@tcp($DB_HOST:$DB_PORT)/$DB_NAME?parseTime=true"'
 """No URL: what Go's driver of MySQL wants."""
 OF_HEROKU_JAVA = "JDBC_DATABASE_URL"
@@ -229,7 +232,7 @@ def with_services(app: FoundApp, folder: Path) -> FoundApp:
     for service in services.values():
         usual = USUAL_URLS[service]
         value = exported.get(usual, f"${usual}")
-        if service == "mariadb" and "go-sql-driver" in packages:
+        if service == "mariadb" and OF_GO.search(packages):
             value = OF_GO_MYSQL
         for name in urls[service]:
             address = _address(name, schemes.get(name, ""), service) or value
@@ -293,7 +296,7 @@ def _not_found(service: str, folder: Path, text: str) -> Iterator[str]:
 
 def packages_of(folder: Path) -> str:
     """Return the lists of what is needed, without what others need in their turn."""
-    names = list(MANIFESTS)
+    names = [*MANIFESTS, *filter(None, [list_of_image(folder)])]
     of_pipenv = "\n".join(table(read_toml(folder / "Pipfile") or {}, "packages"))
     package = package_in(folder)
     for member in members_of(folder, package) if package else ():

@@ -119,6 +119,9 @@ LARAVEL_KEY = "base64:d2ViZHluby13ZWJkeW5vLXdlYmR5bm8td2ViZHluby0="
 LARAVEL_CONNECTION = re.compile(r"^DB_CONNECTION=[\"']?(\w+)", re.MULTILINE)
 LARAVEL_DEFAULT = re.compile(r"""env\(["']DB_CONNECTION["'],\s*["'](\w+)["']""")
 LARAVEL_SERVICES = {"mysql": "mariadb", "mariadb": "mariadb", "pgsql": "postgresql"}
+LARAVEL_REDIS = re.compile(
+    r"^(?:CACHE_(?:STORE|DRIVER)|SESSION_DRIVER|QUEUE_CONNECTION)=[\"']?redis\b", re.MULTILINE
+)
 DOCTRINE_URL = re.compile(r"^DATABASE_URL=[\"']?(postgres(?:ql)?|mysql|mariadb):", re.MULTILINE)
 HAS_ADDRESS = re.compile(r"^DATABASE_URL=", re.MULTILINE)
 OF_DATABASE = re.compile(r"^[ \t]*image:[ \t]*[\"']?(postgres|mysql|mariadb)\b", re.MULTILINE)
@@ -196,6 +199,8 @@ def _laravel(folder: Path, needs: set[str], build: str | None) -> FoundApp:
     elif "DB_CONNECTION=sqlite" in example:
         build = f"{build} && touch database/database.sqlite"
         prepare = "php artisan migrate --force"
+    if LARAVEL_REDIS.search(example):  # by $REDIS_URL
+        services["cache"] = "redis"
     start = f"{WORKERS} php artisan serve --no-reload --host=127.0.0.1 --port=$PORT"
     doubts: tuple[str, ...] = (OWN_SERVER,)
     if "laravel/octane" in needs:

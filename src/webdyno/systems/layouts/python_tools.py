@@ -100,9 +100,38 @@ def installing(folder: Path) -> Installing | None:
         return _by_tool("pyproject.toml", UV, False, needs)
     if name := first_of(folder, *REQUIREMENTS):
         return Installing(name, f"{IN_VENV} -r {name}", PIP, needs)
+    if name := list_of_image(folder):
+        return Installing(name, f"{IN_VENV} -r {name}", PIP, needs | {*_named_in(folder / name)})
     if name := first_of(folder, "pyproject.toml", "setup.py", "setup.cfg"):
         return Installing(name, f"{IN_VENV} .", PIP, needs)
     return None
+
+
+OF_PIP = re.compile(
+    r"\bpip3? install[^\n]{0,300}? (?:-r|--requirement)[ =]?(?P<list>[\w./-]+\.txt)"
+)
+PLACES = ("", "infra/", "docker/", "deploy/")
+"""Of lists that an image has elsewhere."""
+
+
+def list_of_image(folder: Path) -> str | None:
+    """Return the list that a Dockerfile installs, where nothing else says what is installed."""
+    is_package = "project" in (read_toml(folder / "pyproject.toml") or {})
+    if is_package or first_of(folder, *REQUIREMENTS):
+        return None
+    for pattern in DOCKERFILES:
+        for path in sorted(folder.glob(pattern)):
+            for match in OF_PIP.finditer(read_text(path) or ""):
+                end = match["list"].removeprefix("./").lstrip("/")
+                if name := first_of(folder, *(place + end for place in PLACES)):
+                    return name
+    return None
+
+
+def _named_in(path: Path) -> Iterator[str]:
+    for line in (read_text(path) or "").splitlines():
+        if match := NAME.match(line):
+            yield match[1].lower()
 
 
 WANTED_PYTHON = re.compile(
@@ -122,7 +151,10 @@ TOO_OLD = (
 OF_IMAGE = re.compile(
     r"^FROM[ \t]+\S{0,200}?\bpython:?3\.(?P<minor>\d+)", re.MULTILINE | re.IGNORECASE
 )
-DOCKERFILES = ("Dockerfile", "docker/Dockerfile", "docker/*/Dockerfile", "*/Dockerfile")
+DOCKERFILES = (
+    *("Dockerfile", "docker/Dockerfile", "docker/*/Dockerfile", "*/Dockerfile"),
+    "*/docker/Dockerfile",
+)
 TOO_NEW = (
     "{file} has Python 3.{minor}, and python3 is {here} here: where a package fails with that, "
     "have python3.{minor} make .venv in build"

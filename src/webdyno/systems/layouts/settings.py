@@ -28,7 +28,9 @@ IS_GIVEN = re.compile(
     r"(?:URL|URI|DSN|HOST\w*|SERVER|PORT|USER\w*|PASS\w*|NAME|DB|DATABASE)"
 )
 """What webdyno gives itself, or its services."""
-LISTENS_AS_WELL = re.compile(r"\w*(?:GRPC|METRICS|ADMIN|DEBUG|HEALTH|PPROF|MANAGEMENT)_PORT")
+LISTENS_AS_WELL = re.compile(
+    r"\w*(?:GRPC|METRICS|ADMIN|DEBUG|HEALTH|PPROF|MANAGEMENT|INTERNAL)_PORT"
+)
 ASSIGNED = re.compile(r"^[ \t]*(?:export[ \t]+)?(?P<name>[A-Z][A-Z0-9_]*)[ \t]*=", re.MULTILINE)
 PLACEHOLDER = re.compile(r"\$\{([A-Z][A-Z0-9_]*)(?::[^}]*)?\}")
 """Of Spring's, Quarkus' and Micronaut's configurations, with a default or without."""

@@ -90,18 +90,32 @@ def with_port(app: FoundApp, folder: Path) -> FoundApp:
     configured = [path for path in sources(folder, CONFIGURES) if CONFIGURATION.match(path.name)]
     named = [folder / word for word in app.start.split() if not word.startswith("/")]
     files = (*sources(folder), *configured, *named)
-    if any(_reads_port(read_text(path) or "") for path in files):
+    is_fixed = _listens_on_fixed_ports_alone(folder)
+    if not is_fixed and any(_reads_port(read_text(path) or "") for path in files):
         return app
-    if "PORT" in settings_of(folder):
+    if not is_fixed and "PORT" in settings_of(folder):
         return app
-    if (name := _port_variable(folder)) is None:
-        doubt = "nothing here mentions PORT, the variable with the port that it has to listen on"
+    if is_fixed or (name := _port_variable(folder)) is None:
+        who = "no call that listens reads" if is_fixed else "nothing here mentions"
+        doubt = f"{who} PORT, the variable with the port that it has to listen on"
         if fixed := fixed_address(folder):
             doubt += f"; it binds {fixed}: {BOTH_UP}"
         return app.hindered(Hindrance.HERE, doubt)
     value = "$PORT" if OF_PORT.fullmatch(name) else "127.0.0.1:$PORT"
     note = f"its sources read the port from {name}"
     return replace(app, start=f"{name}={value} {app.start}", notes=(*app.notes, note))
+
+
+LISTENS_IN_GO = re.compile(
+    r"\.(?:Listen|ListenAndServe|Run|Start)\([ \t]*(?:(?P<fixed>\"[\w.]*:\d{2,5}\")|[^\s\")])"
+)
+
+
+def _listens_on_fixed_ports_alone(folder: Path) -> bool:
+    """Whether all calls of Go's that may listen have a port written into them."""
+    texts = (read_text(path) or "" for path in sources(folder, {".go"}))
+    calls = [match["fixed"] for text in texts for match in LISTENS_IN_GO.finditer(text)]
+    return bool(calls) and all(calls)
 
 
 def _reads_port(text: str) -> bool:
@@ -166,7 +180,7 @@ SIGNS = re.compile(
 
 
 LIMITS = re.compile(
-    r"(?:[A-Z0-9]+_)*(?:RATE_?LIMIT|THROTTLE)_(?:MAX|LIMIT|REQUESTS|MAX_REQUESTS|PER_MINUTE)"
+    r"(?:[A-Z0-9]+_)*(?:RATE_?LIMIT|THROTTLE)_(?:MAX|LIMIT|REQUESTS|MAX_REQUESTS|PER_MINUTE|RPS)"
 )
 """Names of variables that say how many requests a client may send."""
 NO_LIMIT = "1000000000"
@@ -218,6 +232,11 @@ def _with_values(
 GIVEN = re.compile(r"\b([A-Z][A-Z0-9_]*)=")
 """In a command."""
 WITHOUT_DEFAULT = re.compile(r"\$\{([A-Z][A-Z0-9_]*)\}")
+BUNDLED = {".ts", ".js", ".tsx", ".jsx", ".svelte", ".vue"}
+OF_BUNDLE = re.compile(
+    r"\bimport\.meta\.env\.(VITE_\w*(?:KEY|TOKEN|UR[LI]|HOST|ENDPOINT)\w*)(?!\s{0,9}(?:\|\||\?))"
+)
+"""What a bundle of Vite's has without a value in its place: the build reads it."""
 OF_SETTINGS = re.compile(r"settings|conf|constants|env")
 WITH_DEFAULT = re.compile(r"\$\{([A-Z][A-Z0-9_]*):")
 OF_FRONT = re.compile(
@@ -240,6 +259,8 @@ def wanted_variables(folder: Path) -> set[str]:
     for path in sources(folder, {".py"}):
         if any(map(OF_SETTINGS.search, path.relative_to(folder).parts)):
             wanted |= set(READ_AT_ONCE.findall(read_text(path) or ""))
+    for path in sources(folder, BUNDLED):
+        wanted |= set(OF_BUNDLE.findall(read_text(path) or ""))
     files = [path for path in sources(folder, CONFIGURATIONS) if path.stem == "application"]
     placeholders = "\n".join(read_text(path) or "" for path in files)
     lacking = {*WITHOUT_DEFAULT.findall(placeholders)} - {*WITH_DEFAULT.findall(placeholders)}
