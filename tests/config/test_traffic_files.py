@@ -388,3 +388,13 @@ def test_files_of_others_that_ones_own_traffic_names_are_not_sent(
     os.chown(part, 12345, 12345, follow_symlinks=False)
     with pytest.raises(UserError, match=f"others may change {part}, and {theirs} would be sent"):
         read_workload_file(file)
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="needs root, to give links away")
+@pytest.mark.parametrize("name", ["a.http", "a.har", "a.jsonl", "a.toml"])
+def test_a_link_of_another_user_leads_to_no_requests(tmp_path: Path, name: str) -> None:
+    (link := tmp_path / name).symlink_to("private")
+    os.chown(link, 12345, 12345, follow_symlinks=False)
+    (tmp_path / "private").write_text("")
+    with pytest.raises(UserError, match="a link of user 12345's to private"):
+        [*AskedTraffic([str(link)]).overrides([], lambda _: None)]

@@ -4,6 +4,7 @@ import bz2
 import gzip
 import io
 import lzma
+import os
 from pathlib import Path
 
 import pytest
@@ -134,3 +135,12 @@ def test_who_waits_is_shown_how_far_it_is(tmp_path: Path, monkeypatch: pytest.Mo
 
 def _logs(*paths: Path) -> Log:
     return read_logs(list(paths), LogSelection(), Privacy("drop", "hash"))
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="needs root, to give links away")
+def test_a_link_of_another_user_leads_to_no_log(tmp_path: Path) -> None:
+    (tmp_path / "private.log").write_text(line())
+    (link := tmp_path / "a.log").symlink_to("private.log")
+    os.chown(link, 12345, 12345, follow_symlinks=False)
+    with pytest.raises(UserError, match="a link of user 12345's to private"):
+        read_logs([link], LogSelection(), Privacy("drop", "hash"))

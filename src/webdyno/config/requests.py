@@ -21,7 +21,7 @@ from webdyno.config.personal import is_secret, leaves, parsed_json
 from webdyno.config.reading import KeyPath, PlaceOf
 from webdyno.core.errors import UserError
 from webdyno.core.experiment import Experiment
-from webdyno.core.files import MIB, open_given, read_named, reading
+from webdyno.core.files import MIB, open_named, read_named, reading
 from webdyno.core.format import count
 from webdyno.core.paths import percent_encode
 from webdyno.core.replay import Replay
@@ -111,7 +111,7 @@ def weighted_entries(entries: Iterable[Entry]) -> list[Entry]:
 
 def read_requests(path: Path, flag: str) -> str:
     """Read a file of requests; raise UserError, with the flag that names it, where that fails."""
-    with reading(flag), io.BufferedReader(open_given(path, follow=True, named=flag)) as file:
+    with reading(flag), io.BufferedReader(open_named(path, flag)) as file:
         return text_of(file, flag).replace("\r\n", "\n").replace("\r", "\n")
 
 

@@ -308,19 +308,18 @@ def read_named(file: Path, most_bytes: int, place: str = "") -> bytes:
     where a link of another user's leads there, to a file of the caller's perhaps.
     """
     named = f"{place}: {file}" if place else str(file)
-    with reading(named), named_file(file, named) as there:
-        return read_given(there, most_bytes, follow=True, named=named)
+    with reading(named), open_named(file, named) as given:
+        return _content(given, most_bytes, named)
 
 
-@contextmanager
-def named_file(file: Path, named: str) -> Iterator[Path]:
-    """Return where a file is that the user names, as `read_named` has it."""
+def open_named(file: Path, named: str) -> io.FileIO:
+    """Open a file that the user names, as `read_named` has it; raise OSError for such a link."""
     try:
         end = followed(file, _refuse_others_link)
     except ValueError as error:  # a NUL in the path
         raise unreadable(named, error) from None
     try:
-        yield Path(f"/proc/self/fd/{end}")
+        return open_given(Path(f"/proc/self/fd/{end}"), follow=True, named=named)
     finally:
         os.close(end)
 
@@ -330,7 +329,8 @@ def read_own(file: Path, most_bytes: int) -> tuple[bytes, Path | None]:
     try:
         with reading(file), opened(file) as end:
             there = Path(f"/proc/self/fd/{end.descriptor}")
-            return read_given(there, most_bytes, follow=True, named=str(file)), end.others
+            with open_given(there, follow=True, named=str(file)) as given:
+                return _content(given, most_bytes, file), end.others
     except ValueError as error:  # a NUL in the path
         raise unreadable(file, error) from None
 
@@ -360,23 +360,22 @@ def neighbor(file: Path, name: str, place: str) -> Path:
     return path
 
 
-def read_given(
-    file: Path, most_bytes: int, *, follow: bool = False, named: str = "", below: Path | None = None
-) -> bytes:
+def read_given(file: Path, most_bytes: int, *, below: Path | None = None) -> bytes:
     """Read a file that somebody else may have made, such as one of a run's folder.
 
     As `open_given`; raise UserError for a file of more than `most_bytes` as well. None of the
     folders `below` which it lies may be a link: raise OSError for one.
     """
-    opens = (
-        open_given_inside(file, below) if below else open_given(file, follow=follow, named=named)
-    )
-    with opens as given:
-        content = bytearray()
-        while part := given.read(min(MIB, most_bytes + 1 - len(content))):
-            content += part
+    with open_given_inside(file, below) if below else open_given(file) as given:
+        return _content(given, most_bytes, file)
+
+
+def _content(given: io.FileIO, most_bytes: int, named: object) -> bytes:
+    content = bytearray()
+    while part := given.read(min(MIB, most_bytes + 1 - len(content))):
+        content += part
     if len(content) > most_bytes:
-        raise _too_large(named or file, most_bytes)
+        raise _too_large(named, most_bytes)
     return bytes(content)
 
 

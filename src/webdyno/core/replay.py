@@ -14,7 +14,7 @@ from math import inf
 from pathlib import Path
 from typing import NamedTuple, Self
 
-from webdyno.core.files import named_file, open_given
+from webdyno.core.files import open_named
 
 MOST_LINE_BYTES = 10_000
 """A longer one is read as several, none of which is right."""
@@ -133,10 +133,7 @@ class Replay:
         Raise ValueError, with the line, where one is something else.
         """
         times_s, numbers = list[float](), list[int]()
-        with (
-            named_file(path, str(path)) as there,
-            io.BufferedReader(open_given(there, follow=True, named=str(path))) as file,
-        ):
+        with io.BufferedReader(open_named(path, str(path))) as file:
             lines = iter(lambda: file.readline(MOST_LINE_BYTES).decode(errors="replace"), "")
             for line, text in enumerate(islice(lines, MOST_REPLAYED + 2), 1):
                 if text.startswith("#"):

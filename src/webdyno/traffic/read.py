@@ -14,7 +14,7 @@ from typing import Any, BinaryIO, cast
 
 from webdyno.config.requests import text_of
 from webdyno.core.errors import UserError
-from webdyno.core.files import unreadable
+from webdyno.core.files import open_named, unreadable
 from webdyno.core.format import number
 from webdyno.formats.har import HarEntry, body_of, har_entries, no_har, own_requests, sent_bytes
 from webdyno.traffic.access import Access, NoRequest, moment_of, took_of_number
@@ -108,7 +108,7 @@ def opened_log(path: Path) -> Iterator[Any]:
             stack.callback(file.detach)  # it stays open: it isn't ours
         else:
             check_is_file(path)
-            file = stack.enter_context(path.open("rb"))
+            file = stack.enter_context(io.BufferedReader(open_named(path, str(path))))
         yield stack.enter_context(_unpack(file, path))
 
 
