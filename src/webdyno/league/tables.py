@@ -1,7 +1,5 @@
 """What a league's pages and data say, made of the runs alone."""
 
-import csv
-import io
 import shlex
 from collections.abc import Iterator, Mapping, Sequence
 from datetime import UTC, datetime
@@ -17,6 +15,7 @@ from webdyno.core.judgement import LimitedBy, Rank, Verdict
 from webdyno.core.metrics import CPU_TIME, THROUGHPUT
 from webdyno.core.registry import NAME
 from webdyno.core.run import RunHead
+from webdyno.core.sheet import csv_sheet
 from webdyno.core.testbed import Machine
 from webdyno.league.joined import Joined, join
 from webdyno.league.judged import JudgedRun
@@ -311,20 +310,18 @@ ENDS = ("estimate", "low", "high")
 def sheet_of(results: Results) -> str:
     """Return the figures of a league as CSV."""
     about = {each.name: each for each in results.stacks}
-    sheet = io.StringIO()
-    writer = csv.writer(sheet, lineterminator="\n")
-    writer.writerow(
+    rows: list[list[object]] = [
         [
             *("machine", "test", "site", "rate_rps", "connections", "stack", "language", "kind"),
             *("best_rank", "worst_rank", "no_rank_because", "limited_by", "measured_at", "run"),
             *("webdyno_version", "load_generator", "versions", "command"),
             *(f"{metric}_{end}" for metric in SHOWN for end in ENDS),
         ]
-    )
+    ]
     for standing in results.standings:
         for entry in standing.entries:
             rank, stack = entry.rank, about[entry.stack]
-            writer.writerow(
+            rows.append(
                 [
                     *(standing.machine, standing.words, standing.site, standing.rate_rps),
                     *(standing.connections, entry.stack, stack.language, stack.kind),
@@ -336,7 +333,7 @@ def sheet_of(results: Results) -> str:
                     *(end for metric in SHOWN for end in _ends(entry.figures.get(metric))),
                 ]
             )
-    return sheet.getvalue()
+    return csv_sheet(rows)
 
 
 def _ends(interval: Interval | None) -> tuple[object, ...]:

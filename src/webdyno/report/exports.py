@@ -12,11 +12,9 @@ being a third of the size of pyarrow or polars, and reads it: `select variant,
 avg("load.throughput_rps") from 'slots.parquet' group by variant`. It is an extra of webdyno's.
 """
 
-import csv
 import sys
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from datetime import datetime
-from io import StringIO
 from pathlib import Path
 from statistics import fmean, pstdev
 from typing import Any
@@ -29,6 +27,7 @@ from webdyno.core.judgement import Comparison, VariantValue
 from webdyno.core.looks import LongLook
 from webdyno.core.metrics import throughput_rps
 from webdyno.core.records import Record, SlotRecord
+from webdyno.core.sheet import csv_sheet
 from webdyno.evidence.point_data import RunData
 from webdyno.report.around_rounds import pilot_records
 from webdyno.report.show import PointView, RunView
@@ -57,26 +56,27 @@ COLUMN_TYPES: dict[type, str] = {
 
 def summary_csv(view: RunView) -> str:
     """Return the file's text; factors of the experiment have columns after the first one."""
-    text = StringIO()
     columns = [COLUMNS[0], *view.head.experiment.factors, *COLUMNS[1:]]
-    writer = csv.DictWriter(text, columns, restval="", lineterminator="\n")
-    writer.writeheader()
+    lines = ([line.get(column) for column in columns] for line in _all_lines(view))
+    return csv_sheet([columns, *lines])
+
+
+def _all_lines(view: RunView) -> Iterator[Line]:
     for point in view.points:
         units = {metric.name: metric.unit for metric in point.judgement.metrics}
         about: Line = {"experiment": view.head.experiment_name}
         for factor, level in point.levels.items():
             about[factor] = level if isinstance(level, int | float) else shown.level(level)
         for line in _pilot_lines(point):
-            writer.writerow(about | line)
+            yield about | line
         for line in _lines(point.judgement.variants, point.judgement.comparisons):
-            writer.writerow(about | {"unit": units[str(line["metric"])]} | line)
+            yield about | {"unit": units[str(line["metric"])]} | line
         for line in _course_lines(point.judgement.looks):
-            writer.writerow(about | line)
+            yield about | line
         for judged in point.judgement.endpoints:
             there: Line = {"unit": judged.metric.unit, "endpoint": judged.endpoint}
             for line in _lines(judged.variants, judged.comparisons):
-                writer.writerow(about | there | line)
-    return text.getvalue()
+                yield about | there | line
 
 
 def _pilot_lines(point: PointView) -> Iterator[Line]:
@@ -164,16 +164,14 @@ def autobench_sheet(run: RunData) -> str:
                 others = (str(level) for key, level in levels if key != "load.rate_per_s")
                 rows.setdefault(demanded, {})["-".join([variant, *others])] = _figures(own)
     hosts = list(dict.fromkeys(host for row in rows.values() for host in row))
-    sheet = StringIO()
-    writer = csv.writer(sheet, lineterminator="\n")
     columns = (f"{name}_{host}" for host in hosts for name in AUTOBENCH_COLUMNS)
-    writer.writerow(["dem_req_rate", *columns])
+    sheet = [["dem_req_rate", *columns]]
     nothing = [None] * len(AUTOBENCH_COLUMNS)
     for demanded, row in sorted(rows.items()):
         figures = [figure for host in hosts for figure in row.get(host, nothing)]
         cells = ("" if figure is None else f"{figure:.1f}" for figure in figures)
-        writer.writerow([f"{demanded:g}", *cells])
-    return sheet.getvalue()
+        sheet.append([f"{demanded:g}", *cells])
+    return csv_sheet(sheet)
 
 
 def _figures(slots: Sequence[SlotRecord]) -> Figures:
