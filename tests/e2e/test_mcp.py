@@ -192,5 +192,7 @@ def test_without_its_extra_it_says_what_to_install(monkeypatch: pytest.MonkeyPat
     ]:
         monkeypatch.delitem(sys.modules, name)
     monkeypatch.setitem(sys.modules, "mcp", None)
-    with pytest.raises(OperationError, match=r"install 'webdyno\[mcp\]'"):
+    with pytest.raises(
+        OperationError, match=r"agents take mcp: install it next to.*\n +uv pip .* mcp$"
+    ):
         mcp()

@@ -1,6 +1,7 @@
 """Extras are offered where they are asked for, as packages of the distribution are."""
 
 import os
+import re
 import shutil
 import subprocess
 from collections.abc import Sequence
@@ -16,7 +17,8 @@ from webdyno.launch import extras
 from webdyno.launch.caller import Caller
 from webdyno.launch.extras import provide_extra
 
-UV = Path(__file__).parents[2] / ".dyno/uv/bin/uv"
+HOME = Path(__file__).parents[2]
+UV = HOME / ".dyno/uv/bin/uv"
 OF_CHECKOUT = extras.UV_OF_CHECKOUT
 WRITTEN = ["scipy>=1.16", 'optuna>=4.5; extra == "tune"', 'duckdb>=2.0; extra == "parquet"']
 
@@ -126,6 +128,21 @@ def test_a_no_names_the_command(monkeypatch: pytest.MonkeyPatch, answer: bool | 
     with pytest.raises(OperationError, match=r"nothing was installed. Add --yes .*\n.*uv pip inst"):
         provide_extra("tune", "tuning", machine.asked_by(answer))
     assert machine.ran == []
+
+
+def test_without_an_installer_the_packages_are_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    machine = Machine(monkeypatch)
+    monkeypatch.setattr(shutil, "which", lambda _: None)
+    with pytest.raises(OperationError, match=r"tuning takes 'optuna>=4.5': .*\n.* 'optuna>=4.5'$"):
+        provide_extra("tune", "tuning", machine.asked_by(True))
+
+
+@pytest.mark.parametrize("part", ["src", "docs", "README.md", "skills"])
+def test_nobody_is_asked_to_install_webdyno_by_its_name(part: str) -> None:
+    """In a registry it may be anybody's."""
+    files = [HOME / part, *(HOME / part).rglob("*.py"), *(HOME / part).rglob("*.md")]
+    texts = [file.read_text(encoding="utf-8") for file in files if file.is_file()]
+    assert not [text for text in texts if re.search(r"webdyno\[|install (--\S+ )*webdyno\b", text)]
 
 
 def test_what_fails_says_why(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -23,7 +23,7 @@ from pydantic import Field, TypeAdapter, ValidationError
 
 from webdyno.core.base import Model
 from webdyno.core.debug_log import debug_log
-from webdyno.core.errors import OperationError, UserError
+from webdyno.core.errors import OperationError, UserError, lacks_package
 from webdyno.host.children import python_module
 from webdyno.host.warden import remove_tree
 
@@ -118,7 +118,7 @@ def start_node(order: StartNode) -> NodeAnswer:
             f"it has webdyno {here}, and the order comes from {order.webdyno}: install the same"
         )
     if find_spec("ray") is None:
-        raise UserError("it has no Ray: install 'webdyno[cluster]'")
+        raise lacks_package("a node takes", "ray")
     if _all_of_it(order.address):
         raise UserError("a node that webdyno started runs there already: `webdyno cluster down` it")
     try:

@@ -1,5 +1,7 @@
 """How webdyno ends: a message for people instead of a traceback, and an exit code."""
 
+import shlex
+import sys
 from enum import IntEnum
 
 from webdyno.core.hiding import hidden
@@ -24,6 +26,18 @@ class OperationError(_MessageError):
 
     The message says what failed, with the end of its log where there is one, and what to do.
     """
+
+
+def lacks_package(purpose: str, package: str) -> OperationError:
+    """Return what to do where a package of an extra isn't there: `several hosts take`, `ray`.
+
+    That installs the package itself: in a registry webdyno's own name may be anybody's.
+    """
+    where = shlex.quote(sys.prefix)
+    return OperationError(
+        f"{purpose} {package}: install it next to webdyno, with a checkout's .dyno/uv/bin/uv or "
+        f"your own\n    uv pip install --directory=/ --python {where} {package}"
+    )
 
 
 class Exit(IntEnum):

@@ -5,7 +5,6 @@ interrupted one goes on from its folder.
 """
 
 import os
-import sys
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
@@ -22,7 +21,7 @@ from pydantic import BaseModel, Field, ValidationError
 from webdyno.config import Catalogue, read_experiment
 from webdyno.config.reading import TomlFile, first_fault
 from webdyno.core.base import Model
-from webdyno.core.errors import OperationError, UserError
+from webdyno.core.errors import OperationError, UserError, lacks_package
 from webdyno.core.experiment import Experiment
 from webdyno.core.files import cause_of, open_given, read_given, reading, write_whole
 from webdyno.core.format import count
@@ -210,10 +209,7 @@ def _report_missing(dispatched: Dispatch, missing: "Counter[Work]", caller: Call
 def cluster_hosts(address: str | None) -> Iterator[Sequence["Host"]]:
     """Join the cluster that is meant; give its hosts."""
     if find_spec("ray") is None:
-        raise OperationError(
-            "several hosts take Ray, an extra of webdyno: install 'webdyno[cluster]', or in a "
-            f"checkout run .dyno/uv/bin/uv pip install --python {sys.executable} ray"
-        )
+        raise lacks_package("several hosts take", "ray")
     from webdyno.cluster.ray_hosts import ray_cluster
 
     address = address or os.environ.get("RAY_ADDRESS")

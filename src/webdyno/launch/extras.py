@@ -10,7 +10,7 @@ from importlib.metadata import PackageNotFoundError, distribution, requires
 from importlib.util import find_spec
 from pathlib import Path
 
-from webdyno.core.errors import OperationError
+from webdyno.core.errors import OperationError, lacks_package
 from webdyno.core.format import last_lines, listed
 from webdyno.host.children import python_module, run_program
 from webdyno.launch.caller import Caller
@@ -30,7 +30,7 @@ def provide_extra(extra: str, purpose: str, caller: Caller) -> None:
     names = listed(_name(requirement) for requirement in lacking)
     command = _installing(lacking)
     if command is None:
-        raise OperationError(f"{purpose} takes {names}: install 'webdyno[{extra}]'")
+        raise lacks_package(f"{purpose} takes", shlex.join(lacking))
     question = f"{purpose} takes {names}: install by {Path(command[0]).name}?"
     if caller.yes:
         caller.notify(f"{question} {caller.spelled('--yes')} agreed to that …")

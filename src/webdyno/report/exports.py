@@ -12,7 +12,6 @@ being a third of the size of pyarrow or polars, and reads it: `select variant,
 avg("load.throughput_rps") from 'slots.parquet' group by variant`. It is an extra of webdyno's.
 """
 
-import sys
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from datetime import datetime
 from pathlib import Path
@@ -21,7 +20,7 @@ from typing import Any
 
 from webdyno.core import format as shown
 from webdyno.core.base import ENDLESS, Interval
-from webdyno.core.errors import OperationError, UserError
+from webdyno.core.errors import UserError, lacks_package
 from webdyno.core.files import MIB, replacing, writing
 from webdyno.core.judgement import Comparison, VariantValue
 from webdyno.core.looks import LongLook
@@ -220,10 +219,7 @@ def write_parquet(records: Iterable[Record], path: Path) -> None:
     try:
         import duckdb
     except ModuleNotFoundError:
-        raise OperationError(
-            "writing Parquet takes DuckDB, an extra of webdyno: install 'webdyno[parquet]', "
-            f"or in a checkout run .dyno/uv/bin/uv pip install --python {sys.executable} duckdb"
-        ) from None
+        raise lacks_package("writing Parquet takes", "duckdb") from None
     rows = flat_slots(record for record in records if isinstance(record, SlotRecord))
     columns = _columns(rows)
     with duckdb.connect() as database:

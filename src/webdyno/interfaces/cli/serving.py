@@ -12,7 +12,7 @@ from pathlib import Path
 from secrets import token_urlsafe
 from typing import TYPE_CHECKING, Annotated
 
-from webdyno.core.errors import Exit, OperationError, UserError
+from webdyno.core.errors import Exit, OperationError, UserError, lacks_package
 from webdyno.interfaces.cli.flags import (
     NOTHING_OF_OWN,
     CatalogDirs,
@@ -313,9 +313,6 @@ def mcp(
     except ModuleNotFoundError as lacking:
         if (lacking.name or "").startswith("webdyno"):
             raise
-        raise OperationError(
-            f"the tools for agents take the extra 'mcp' of webdyno ({lacking.name} isn't there): "
-            "install 'webdyno[mcp]'"
-        ) from None
+        raise lacks_package("the tools for agents take", "mcp") from None
     make_server(allow_commands=allow_commands).run("stdio")
     return Exit.OK
