@@ -2,6 +2,7 @@
 
 import errno
 import os
+import shutil
 import signal
 import socket
 import subprocess
@@ -45,6 +46,22 @@ def test_bodies_of_a_closed_recording_stay_closed(tmp_path: Path) -> None:
     assert RunFolder.create(tmp_path / "bodies", head).path.stat().st_mode & 0o077 == 0
     plain = RunFolder.create(tmp_path / "plain", RUN.head).path
     assert plain.stat().st_mode & 0o077 != 0
+
+
+def test_no_link_within_a_run_leads_another_run_elsewhere(
+    folder: RunFolder, tmp_path: Path
+) -> None:
+    """Whoever made a run that was copied may have put it there."""
+    (elsewhere := tmp_path / "elsewhere").mkdir()
+    (folder.path / "explain").symlink_to(elsewhere)
+    with pytest.raises(OperationError, match=r"explain in .*run is a link, or no folder"):
+        RunFolder.create(folder.path / "explain/nginx", RUN.head)
+    assert not [*elsewhere.iterdir()]
+    for place in (elsewhere / "nginx", elsewhere):
+        RunFolder.create(place, RUN.head).close()
+        with pytest.raises(UserError, match="holds no run"):
+            RunFolder.open(folder.path / "explain" / place.relative_to(elsewhere))
+        shutil.rmtree(place)
 
 
 def test_a_new_run_has_no_records(folder: RunFolder) -> None:

@@ -142,8 +142,11 @@ def test_files_hide_secrets_and_links_are_not_followed(tmp_path: Path) -> None:
     log.write_bytes(b"\xffvariant\n")
     other.write_text("variant")
     (tmp_path / "sub" / "link").symlink_to(other)
-    hide_in_files(tmp_path / "sub")
+    hide_in_files(tmp_path / "sub", tmp_path)
     assert log.read_bytes() == b"\xff" + HIDDEN.encode() + b"\n"
+    (run := tmp_path / "run").mkdir()
+    (run / "rounds").symlink_to(tmp_path)
+    hide_in_files(run / "rounds", run)
     assert other.read_text() == "variant"
 
 
@@ -164,7 +167,7 @@ def test_secrets_are_hidden_wherever_a_part_of_a_large_file_ends(
     other.write_text("token\n-long")
     untouched = changes(other)
     keep_secret(["token-of-mine", "token-long"])
-    hide_in_files(tmp_path)
+    hide_in_files(tmp_path, tmp_path)
     assert log.read_text() == f"{HIDDEN} and {HIDDEN}, {HIDDEN}{HIDDEN} {HIDDEN}==\nto"
     assert log.stat().st_mode & 0o777 == 0o640
     assert changes(other) == untouched
@@ -178,7 +181,7 @@ def test_others_may_read_logs_once_no_secret_is_in_them(tmp_path: Path) -> None:
         with open_log(path, None) as file:
             file.write(text)
         assert path.stat().st_mode & 0o777 == 0o600
-    hide_in_files(tmp_path)
+    hide_in_files(tmp_path, tmp_path)
     assert [path.stat().st_mode & 0o777 for path in (log, quiet)] == [0o644, 0o644]
 
 

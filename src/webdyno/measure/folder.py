@@ -81,9 +81,18 @@ def newest_run(below: Path) -> Path | None:
     return newest and newest.parent
 
 
+def run_around(path: Path) -> Path | None:
+    """Return the run's folder that another run lies in, as those of `explain` do; None for none."""
+    around = [folder for folder in path.parents[:2] if os.path.lexists(folder / HEAD_FILE)]
+    return around[-1] if around else None
+
+
 def make_run_folder(path: Path, experiment: Experiment) -> None:
-    """Make a run's folder, closed to others where bodies of requests come into its files."""
-    make_folder(path)
+    """Make a run's folder, closed to others where bodies of requests come into its files.
+
+    Raise OSError where a link within another run leads there.
+    """
+    make_folder(path, run_around(path))
     if experiment.sends_content:
         close_to_others(path)
 
@@ -91,11 +100,8 @@ def make_run_folder(path: Path, experiment: Experiment) -> None:
 class RunFolder:
     """A run on disk, which one process at a time may append to until it leaves the context."""
 
-    def __init__(
-        self, path: Path, head: RunHead, write: Write = os.write, below: Path | None = None
-    ) -> None:
+    def __init__(self, path: Path, head: RunHead, write: Write = os.write) -> None:
         self.path = path
-        self._below = below
         self.head = head
         self._write = write
         self._file: int | None = None
@@ -123,14 +129,14 @@ class RunFolder:
         return folder
 
     @classmethod
-    def open(cls, path: Path, below: Path | None = None) -> Self:
+    def open(cls, path: Path) -> Self:
         """Read the head of a run that exists. Raises UserError when the folder holds none.
 
-        Of one within another run's folder, `below`, no folder on the way there may be a link.
+        Of one within another run's folder no folder on the way there may be a link.
         """
         file = path / HEAD_FILE
         try:
-            text = read_given(file, MOST_HEAD_BYTES, below=below).decode()
+            text = read_given(file, MOST_HEAD_BYTES, below=run_around(path)).decode()
         except (FileNotFoundError, NotADirectoryError):
             raise UserError(
                 f"{path} holds no run: there is no {HEAD_FILE} in it. "
@@ -138,7 +144,7 @@ class RunFolder:
             ) from None
         except (OSError, ValueError) as error:  # ValueError: not UTF-8, or a NUL in the path
             raise unreadable(file, error) from error
-        return cls(path, _parse_head(file, text), below=below)
+        return cls(path, _parse_head(file, text))
 
     def __enter__(self) -> Self:
         return self
@@ -158,7 +164,8 @@ class RunFolder:
         if self._file is not None:
             return
         # In the open folder, whatever somebody puts in its place meanwhile.
-        with writing(self.path), folder_inside(self.path) as folder:
+        around = run_around(self.path)
+        with writing(self.path), folder_inside(self.path, around, makes=False) as folder:
             lock = open_lock(self.path / LOCK_FILE, folder)
             try:
                 fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
@@ -215,7 +222,7 @@ class RunFolder:
         from webdyno.evidence.point_data import RunData
 
         again = self.path / CONFIRMATION_FOLDER
-        second = RunFolder.open(again, self.path) if (again / HEAD_FILE).exists() else None
+        second = RunFolder.open(again) if (again / HEAD_FILE).exists() else None
         return RunData(
             self.head,
             self.records(),
@@ -237,7 +244,7 @@ class RunFolder:
                     why = read_given(path, MOST_WORDS_BYTES, below=self.path)
                     yield int(number), why.decode(errors="replace").strip()
             elif (path / HEAD_FILE).exists():
-                profile = RunFolder.open(path, self.path)
+                profile = RunFolder.open(path)
                 yield int(number), RunData(profile.head, profile.records())
 
     def keep_without_profile(self, point: int, why: str) -> None:
@@ -250,7 +257,7 @@ class RunFolder:
         file = self.path / RECORDS_FILE
         with _ONE_READS, reading(file):
             try:
-                return list(records_of(file, self._below))
+                return list(records_of(file, run_around(self.path)))
             except FileNotFoundError:
                 return []
 

@@ -100,10 +100,10 @@ def _literals(model: type[BaseModel]) -> frozenset[str]:
     return frozenset(words)
 
 
-def hide_in_files(folder: Path) -> None:
-    """Rewrite files below a folder that show secrets, as a log may; raise OperationError.
+def hide_in_files(folder: Path, run: Path) -> None:
+    """Rewrite files below a folder of a run that show secrets, as a log may; raise OperationError.
 
-    Others may read logs from then on.
+    Others may read logs from then on. No link is followed from the run's folder on.
     """
     if not SECRETS.known:
         return
@@ -111,7 +111,7 @@ def hide_in_files(folder: Path) -> None:
         # A link, a socket, gone, or in what somebody exchanged for a link meanwhile.
         with (
             suppress(OSError),
-            folder_inside(path.parent, folder, makes=False) as inner,
+            folder_inside(path.parent, run, makes=False) as inner,
             os.fdopen(os.open(path.name, READ, dir_fd=inner), "rb") as file,
         ):
             status = os.fstat(file.fileno())
@@ -119,15 +119,15 @@ def hide_in_files(folder: Path) -> None:
                 continue
             if any(spans for _, spans in _parts(file)):
                 file.seek(0)
-                _rewrite(path, file)
+                _rewrite(path, file, run)
             elif _is_closed_log(path, status):
                 os.fchmod(file.fileno(), 0o644)
 
 
-def _rewrite(path: Path, file: BinaryIO) -> None:
+def _rewrite(path: Path, file: BinaryIO, run: Path) -> None:
     before = os.fstat(file.fileno())
     try:
-        with replacing(path) as unfinished, new_file(unfinished) as written:
+        with replacing(path, run) as unfinished, new_file(unfinished) as written:
             os.fchown(written.fileno(), before.st_uid, before.st_gid)
             mode = 0o644 if _is_closed_log(path, before) else stat.S_IMODE(before.st_mode)
             os.fchmod(written.fileno(), mode)

@@ -121,7 +121,7 @@ def measure_run(
         whole = Stopwatch(used_s(folder.data()))
         whole.limit_s = folder.head.experiment.measure.limit_s
         points = _open_points(folder, progress, backend, exits, whole)
-        hide_in_logs = partial(hide_in_files, folder.path / ROUNDS_FOLDER)
+        hide_in_logs = partial(hide_in_files, folder.path / ROUNDS_FOLDER, folder.path)
         hide_in_logs()  # of a session that was killed
         exits.callback(hide_in_logs)
         if more_s is not None:
@@ -277,7 +277,8 @@ def _take_turns(points: Sequence[RunningPoint], seed: int | None, backend: Backe
                     continue
                 began_s = point.used_s
                 run_round(point, number)
-                hide_in_files(round_path(point.folder.path, point.number, number))
+                run = point.folder.path
+                hide_in_files(round_path(run, point.number, number), run)
                 point.adjust()
                 _look_at_doubtful(point)
                 recovery.forget()
