@@ -64,6 +64,13 @@ def test_no_link_within_a_run_leads_another_run_elsewhere(
         shutil.rmtree(place)
 
 
+def test_a_run_next_to_the_current_one_is_none_in_it(folder: RunFolder, tmp_path: Path) -> None:
+    RunFolder.create(tmp_path / "other", RUN.head).close()
+    with chdir(folder.path):
+        assert RunFolder.open(Path("../other")).records() == []
+    assert RunFolder.open(folder.path / "../other").head == RUN.head
+
+
 def test_a_new_run_has_no_records(folder: RunFolder) -> None:
     assert folder.records() == []
 

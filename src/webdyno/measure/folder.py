@@ -83,8 +83,12 @@ def newest_run(below: Path) -> Path | None:
 
 def run_around(path: Path) -> Path | None:
     """Return the run's folder that another run lies in, as those of `explain` do; None for none."""
-    around = [folder for folder in path.parents[:2] if os.path.lexists(folder / HEAD_FILE)]
-    return around[-1] if around else None
+    around = None
+    for folder in path.parents[:2]:
+        is_inside = ".." not in path.relative_to(folder).parts
+        if is_inside and os.path.lexists(folder / HEAD_FILE):
+            around = folder
+    return around
 
 
 def make_run_folder(path: Path, experiment: Experiment) -> None:
