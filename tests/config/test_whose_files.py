@@ -69,6 +69,8 @@ def test_what_others_cannot_get_to_is_theirs_to_change_by_no_right(
         (1, "overlay", "Name:\tsh\nUid:\t0\t0\t12345\t0\n", True),
         (1, "overlay", "Name:\tsshd\nUid:\t0\t0\t0\t0\n", True),
         (1, "ext4", "Name:\tsh\nUid:\t0\t0\t0\t0\n", True),
+        (1, "ext4 rw 0 0\nu\f/\foverlay /mnt/\udcff fuse", "Name:\tsh\nUid:\t0\t0\t0\t0\n", True),
+        (1, "overlay", "Name:\t\udcff\fb\nUid:\t0\t0\t0\t0\n", False),
         (whose.FIRST_PID_NAMESPACE, "overlay", "Name:\tsh\nUid:\t0\t0\t0\t0\n", True),
     ],
 )
@@ -76,12 +78,12 @@ def test_nobody_else_is_in_a_container_of_ours(
     monkeypatch: pytest.MonkeyPatch, namespace: int, kind: str, status: str, *, others: bool
 ) -> None:
     monkeypatch.delenv("SUDO_UID", raising=False)
-    read_text, stat = Path.read_text, Path.stat
+    stat, read_bytes = Path.stat, Path.read_bytes
 
-    def read(path: Path, *args: str) -> str:
+    def read(path: Path) -> bytes:
         if str(path) == "/proc/self/mounts":
-            return f"x / ext4 rw 0 0\nx / {kind} rw 0 0\nx /proc proc rw 0 0\n"
-        return status if path.name == "status" else read_text(path, *args)
+            return os.fsencode(f"x / ext4 rw 0 0\nx / {kind} rw 0 0\nx /proc proc rw 0 0\n")
+        return os.fsencode(status) if path.name == "status" else read_bytes(path)
 
     def looked(path: Path, **keys: bool) -> os.stat_result:
         found = stat(path, **keys)
@@ -91,7 +93,7 @@ def test_nobody_else_is_in_a_container_of_ours(
             else found
         )
 
-    monkeypatch.setattr(Path, "read_text", read)
+    monkeypatch.setattr(Path, "read_bytes", read)
     monkeypatch.setattr(Path, "stat", looked)
     whose.others_are_here.cache_clear()
     assert whose.others_are_here() is others

@@ -4,10 +4,11 @@ import os
 import socket
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 
-from webdyno.host.listening import Listens, addresses, holders
+from webdyno.host.listening import Listens, addresses, holders, unix_sockets
 
 LISTENS = (
     "import socket, sys; s = socket.create_server(('127.0.0.1', int(sys.argv[1]))); "
@@ -20,6 +21,13 @@ JOINS = (
     "s.bind(('127.0.0.1', int(sys.argv[1]))); "
     "len(sys.argv) > 2 and s.connect(('127.0.0.1', 9)); print(flush=True); sys.stdin.read()"
 )
+
+NAMED = (
+    "import socket, sys; own, other, pair = (socket.socket(socket.AF_UNIX) for _ in range(3)); "
+    "own.bind(sys.argv[1]); own.listen(); other.bind(bytes.fromhex(sys.argv[2])); other.listen(); "
+    "pair.connect(sys.argv[1]); print(flush=True); sys.stdin.read()"
+)
+ANOTHERS_LINE = b"\0a\n0: 00000002 00000000 00010000 0001 01 4711 "
 
 
 def test_an_ipv4_address_of_a_socket_for_both_kinds_is_one() -> None:
@@ -101,3 +109,25 @@ def test_a_port_that_others_share_by_udp_is_not_ours(more: list[str]) -> None:
             assert holders(ours, place._replace(is_udp=False), os.getpid()) == ours
             other.communicate()
         assert holders(ours, place, os.getpid()) == ours
+
+
+@pytest.mark.parametrize("name", [b"\0\xff", b"\0a\nb", ANOTHERS_LINE])
+def test_no_name_of_another_s_unix_socket_hides_ours(open_folder: Path, name: bytes) -> None:
+    """The kernel lists names of any bytes as they are, in a network of its own here."""
+    path = open_folder / "listen.sock"
+    name += bytes(path) if name == ANOTHERS_LINE else b""
+    alone = ["unshare", "--net", *([] if os.geteuid() == 0 else ["--user", "--map-root-user"])]
+    with subprocess.Popen(
+        [*alone, sys.executable, "-c", NAMED, str(path), name.hex()],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+    ) as server:
+        assert server.stdout is not None
+        if server.stdout.readline() != b"\n":
+            pytest.skip("no network namespace can be made here")
+        place = Listens(0, path, "127.0.0.1", os.geteuid())
+        assert holders([server.pid], place, server.pid) == [server.pid]
+        assert holders([os.getpid()], place, server.pid) == []
+        sockets = [*unix_sockets(server.pid)]
+        assert any(each.is_connected and not each.name for each in sockets)
+        server.communicate()

@@ -186,6 +186,16 @@ def test_another_run_is_noticed_and_our_own_is_not(place: Path) -> None:
         assert other.pid not in {run.pid for run in others_running()}
 
 
+def test_no_link_of_another_s_hides_other_runs(place: Path) -> None:
+    """Anybody may have one in /tmp that can't be looked at."""
+    for name in ("x", "webdyno-x"):
+        (place / name).symlink_to("0" * 300)
+    with Workspace() as made:
+        (lock,) = (each for each in workspace._locks() if place in each.parents)
+        assert lock == made.lock_path
+        others_running()
+
+
 def nested(folder: Path, depth: int) -> None:
     """Make folders in each other, deeper than any path may be long."""
     folder.mkdir()

@@ -1,9 +1,11 @@
 """CPU time of process trees: both means see the same work, ended children included."""
 
+import os
 import time
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
+from threading import Event
 from typing import cast
 
 import pytest
@@ -12,7 +14,8 @@ from webdyno.host.control_group import ControlGroup
 from webdyno.host.server_process import ServerProcess
 from webdyno.host.this_machine import Testbed
 from webdyno.host.workspace import Workspace
-from webdyno.probes.cpu import CpuReading, server_cpu
+from webdyno.probes.cpu import CpuReading, server_cpu, tree_cpu
+from webdyno.probes.scene import Sampler
 from webdyno.servers.running import RunningStack
 
 BURN = "i=0; while [ $i -lt 300000 ]; do i=$((i+1)); done"
@@ -88,3 +91,28 @@ def test_a_quiet_server_uses_nothing(burner: Burner) -> None:
 def test_what_was_used_between_two_readings() -> None:
     use = CpuReading(3.0, 1.5, "procfs").since(CpuReading(1.0, 1.0, "procfs"))
     assert (use.cpu_user_s, use.cpu_sys_s, use.cpu_s) == (2.0, 0.5, 2.5)
+
+
+def test_a_program_may_have_any_name() -> None:
+    ours = Path("/proc/self/comm")
+    name = ours.read_bytes()
+    ours.write_bytes(b") \xff\n")
+    try:
+        assert tree_cpu([], [os.getpid()]).cpu_s > 0
+    finally:
+        ours.write_bytes(name)
+
+
+def test_what_a_look_raises_is_raised_where_its_samples_end() -> None:
+    looked, sampler = Event(), Sampler(every_s=0.001)
+
+    def look(_: float) -> None:
+        looked.set()
+        raise ZeroDivisionError
+
+    sampler.add(look)
+    sampler.start()
+    assert looked.wait(20)
+    sampler.stop(KeyError)
+    with pytest.raises(ZeroDivisionError):
+        sampler.stop()

@@ -14,6 +14,8 @@ from functools import cache
 from pathlib import Path
 from typing import NamedTuple
 
+from webdyno.core.kernel import kernel_lines, mounts
+
 FOLDER = os.O_PATH | os.O_DIRECTORY | os.O_CLOEXEC
 PART = os.O_PATH | os.O_NOFOLLOW | os.O_CLOEXEC
 MOST_LINKS = 40
@@ -84,8 +86,7 @@ def others_are_here() -> bool:
 
 def _is_container() -> bool:
     """Whether processes and files are our own, but for what is mounted: of an image's layers."""
-    mounts = (line.split() for line in Path("/proc/self/mounts").read_text().splitlines())
-    kinds = [kind for _, place, kind, *_ in mounts if place == "/"]
+    kinds = [mount.kind for mount in mounts() if mount.path == "/"]
     is_first = Path("/proc/self/ns/pid").stat().st_ino == FIRST_PID_NAMESPACE
     return not is_first and kinds[-1:] in (["overlay"], ["fuse.fuse-overlayfs"])
 
@@ -93,7 +94,7 @@ def _is_container() -> bool:
 def _lets_others_in(process: Path) -> bool:
     """Whether a process is somebody else's, or begins such; not if it has ended."""
     with suppress(FileNotFoundError, ProcessLookupError):
-        lines = (process / "status").read_text().splitlines()
+        lines = kernel_lines(process / "status")
         said = dict(line.split(":", 1) for line in lines if ":" in line)
         users = {int(uid) for uid in said["Uid"].split()}
         return not users <= trusted_users() or said["Name"].strip() in WAYS_IN

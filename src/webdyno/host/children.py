@@ -26,6 +26,7 @@ import psutil
 
 from webdyno.core.debug_log import words_without_secrets
 from webdyno.core.errors import OperationError
+from webdyno.core.kernel import kernel_lines
 from webdyno.host.users import ServerUser
 
 logger = logging.getLogger(__name__)
@@ -164,7 +165,7 @@ def _run(
 
 def _umask() -> int:
     """Read it where nothing changes it."""
-    lines = Path("/proc/self/status").read_text().splitlines()
+    lines = kernel_lines(Path("/proc/self/status"))
     return next(int(line.split()[1], 8) for line in lines if line.startswith("Umask:"))
 
 

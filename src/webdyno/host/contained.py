@@ -9,6 +9,7 @@ from collections.abc import Sequence
 from contextlib import suppress
 from pathlib import Path
 
+from webdyno.core.kernel import kernel_lines
 from webdyno.host.control_group import mount_point
 from webdyno.host.listening import Listens, listening_at
 from webdyno.host.server_process import ServerProcess, pids_below
@@ -84,7 +85,7 @@ def _group_of(pid: int) -> Path | None:
     """Return a process's control group of version 2; None without one of its own."""
     mount = mount_point()
     with suppress(OSError):
-        for line in Path(f"/proc/{pid}/cgroup").read_text().splitlines():
+        for line in kernel_lines(Path(f"/proc/{pid}/cgroup")):
             path = line.removeprefix("0::/")
             if mount and path and path != line and (mount / path / "cpu.stat").is_file():
                 return mount / path

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Literal, NamedTuple, NoReturn, Self
 
 from webdyno.core.errors import OperationError
+from webdyno.core.kernel import mounts
 from webdyno.core.readings import MemoryLimitUse
 
 logger = logging.getLogger(__name__)
@@ -123,24 +124,6 @@ def remove_groups(folder: Path) -> bool:
         with suppress(OSError):
             Path(path).rmdir()
     return not folder.exists()
-
-
-class Mount(NamedTuple):
-    """A mounted file system."""
-
-    path: str
-    kind: str
-    options: list[str]
-
-
-def mounts() -> list[Mount]:
-    """What is mounted for this process."""
-    try:
-        lines = Path("/proc/self/mounts").read_text().splitlines()
-    except OSError:
-        return []
-    fields = (line.split() for line in lines)
-    return [Mount(path, kind, options.split(",")) for _, path, kind, options, *_ in fields]
 
 
 def mount_point() -> Path | None:

@@ -1,5 +1,6 @@
 """Where processes listen, as everybody may read of the kernel, and which of them has a socket."""
 
+import re
 import sys
 from collections.abc import Collection, Iterable, Iterator
 from contextlib import suppress
@@ -9,6 +10,8 @@ from typing import NamedTuple
 
 import psutil
 
+from webdyno.core.kernel import kernel_lines
+
 LISTENING_TCP = "0A"
 """TCP_LISTEN in the column `st` of /proc/net/tcp."""
 IPV4 = 4
@@ -16,7 +19,26 @@ MAPPED = bytes(10) + b"\xff\xff"
 """Before the four bytes of an IPv4 address, where a socket has both kinds."""
 ACCEPTING_UNIX = 0x10000
 """__SO_ACCEPTCON in the column `Flags` of /proc/net/unix."""
+CONNECTED_UNIX = 3
+"""SS_CONNECTED in the column `St`."""
+UNIX_LINE = re.compile(
+    r"\S+: [0-9A-F]+ [0-9A-F]+ ([0-9A-F]+) [0-9A-F]+ ([0-9A-F]+) +([0-9]+)(?: (.*))?"
+)
+"""Flags, state, inode and name; what else is there is the rest of a name with a line feed."""
 ANY = ("0.0.0.0", "[::]")  # noqa: S104 (that is what others listen at)
+
+
+class UnixSocket(NamedTuple):
+    """A Unix socket of a network namespace, as /proc/net/unix has it.
+
+    Nobody vouches for that: a name may hold a line feed, and what looks like another socket's line.
+    """
+
+    inode: str
+    name: str
+    """Its path, or a name that is none behind an `@`; empty without."""
+    accepts: bool
+    is_connected: bool
 
 
 class Listens(NamedTuple):
@@ -37,12 +59,14 @@ def holders(pids: Collection[int], place: Listens, near: int) -> list[int] | Non
     """Return those processes that hold the listening socket; None if we may not look.
 
     Then whoever listens there has to be the server's user, or root. None of them does, if somebody
-    else listens there as well: his address may be the more exact one, which gets the connections.
+    else listens on that port as well: his address may be the more exact one, which gets the
+    connections. (Who is behind a Unix socket the kernel says of each connection.)
     `near`: a process in the same network namespace.
     """
     try:
         if place.path:
-            listening, users = set(_unix(near, place.path)), {place.uid}
+            named = (each for each in unix_sockets(near) if each.name == str(place.path))
+            listening, users = {each.inode for each in named if each.accepts}, {place.uid}
         else:
             sockets = dict(_asked(near, place))
             listening, users = set(sockets), set(sockets.values())
@@ -52,7 +76,8 @@ def holders(pids: Collection[int], place: Listens, near: int) -> list[int] | Non
         held = {pid: listening & _sockets_of(pid) for pid in pids}
     except OSError:
         return None if users and users <= {place.uid, 0} else []
-    if place.host is not None and listening - set().union(*held.values()):
+    may_be_others = place.path is None and place.host is not None
+    if may_be_others and listening - set().union(*held.values()):
         return []
     return [pid for pid, sockets in held.items() if sockets]
 
@@ -133,18 +158,20 @@ def _listening(
     """
     for name in ("udp", "udp6") if is_udp else ("tcp", "tcp6"):
         with suppress(FileNotFoundError):  # a kernel without IPv6
-            for line in Path(f"/proc/{near}/net/{name}").read_text().splitlines()[1:]:
+            for line in kernel_lines(Path(f"/proc/{near}/net/{name}"))[1:]:
                 if text in line:
                     _, local, _, state, *rest = line.split()
                     if is_udp or state == LISTENING_TCP:
                         yield local, rest[5], int(rest[3])
 
 
-def _unix(near: int, path: Path) -> Iterator[str]:
-    for line in Path(f"/proc/{near}/net/unix").read_text().splitlines()[1:]:
-        _, _, _, flags, _, _, inode, *name = line.split(maxsplit=7)
-        if name == [str(path)] and int(flags, 16) & ACCEPTING_UNIX:
-            yield inode
+def unix_sockets(near: int) -> Iterator[UnixSocket]:
+    """Yield the Unix sockets of a process's network namespace; raise OSError."""
+    for line in kernel_lines(Path(f"/proc/{near}/net/unix"))[1:]:
+        if match := UNIX_LINE.fullmatch(line):
+            flags, state, inode, name = match.groups(default="")
+            accepts = bool(int(flags, 16) & ACCEPTING_UNIX)
+            yield UnixSocket(inode, name, accepts, int(state, 16) == CONNECTED_UNIX)
 
 
 def _sockets_of(pid: int) -> set[str]:

@@ -20,6 +20,7 @@ from typing import NamedTuple, Self
 
 from webdyno.core.errors import OperationError
 from webdyno.core.files import write_whole
+from webdyno.core.kernel import kernel_lines
 from webdyno.core.whose import others_place
 from webdyno.host.control_group import ControlGroup, forget_groups
 from webdyno.host.users import ENTERED, OPEN, everybody_enters, make_private, server_user
@@ -101,12 +102,24 @@ def others_running() -> list[OtherRun]:
     """
     locked = locks_held()
     pids: set[int] = set()
-    for place in dict.fromkeys(_temporary_folders()):
-        for lock in place.glob(f"webdyno-*/live/*/{LOCK}"):
-            with suppress(OSError):
-                if pid := locked.get(lock.lstat().st_ino):
-                    pids.add(pid)
+    for lock in _locks():
+        with suppress(OSError):
+            if pid := locked.get(lock.lstat().st_ino):
+                pids.add(pid)
     return [OtherRun(pid, _command_of(pid)) for pid in sorted(pids - {os.getpid()})]
+
+
+def _locks() -> Iterator[Path]:
+    """Nothing but names: what others have in /tmp may be links to what can't be looked at."""
+    for place in dict.fromkeys(_temporary_folders()):
+        for home in _inside(place):
+            if home.name.startswith("webdyno-"):
+                yield from (workspace / LOCK for workspace in _inside(home / "live"))
+
+
+def _inside(folder: Path) -> Iterator[Path]:
+    with suppress(OSError):
+        yield from folder.iterdir()
 
 
 def open_lock(path: Path, folder: int | None = None) -> int:
@@ -257,7 +270,7 @@ def locks_held() -> dict[int, int]:
     Not by device as well, since some file systems report another one here.
     """
     try:
-        lines = LOCKS_HELD.read_text().splitlines()
+        lines = kernel_lines(LOCKS_HELD)
     except OSError:
         return {}
     locks = (line.split() for line in lines)

@@ -177,8 +177,9 @@ class Agent(ServersHost, ClientsHost):
         self._sampler.start()
 
     def sampling_ends(self) -> Sequence[tuple[float, float]]:
-        if self._sampler is not None:
-            self._sampler.stop()
+        sampler, self._sampler = self._sampler, None
+        if sampler is not None:
+            sampler.stop()
         return self._sampled
 
     def ask(self, variant: str, url: str, questions: Questions) -> list[Response]:

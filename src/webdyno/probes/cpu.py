@@ -136,10 +136,10 @@ def _process_cpu(pid: int) -> tuple[float, float]:
     return (user + children_user) / TICKS_PER_S, (system + children_system) / TICKS_PER_S
 
 
-def _stat(pid: int) -> list[str]:
+def _stat(pid: int) -> list[bytes]:
     """Fields of /proc/PID/stat from the third on, `state`; none when the process is gone."""
     try:
-        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
+        return read_quickly(f"/proc/{pid}/stat").rpartition(b")")[2].split()
     except OSError:
         return []
 
@@ -325,13 +325,13 @@ class ClientWatch:
         self._stat = Stat.read()
         return self
 
-    def __exit__(self, *_: object) -> None:
+    def __exit__(self, kind: type[BaseException] | None, *_: object) -> None:
         self.cpu = Stat.read().use_since(self._stat, self._cpus)
         """How its CPUs were used."""
         took_s = monotonic() - self._began_s
         self.waiting = ClientReading.read(self._pid).share_since(self._before, took_s)
         """As `Readings.client_waiting`."""
-        self._sampler.stop()
+        self._sampler.stop(kind)
 
     def _look(self, at_s: float) -> None:
         since_s, self._last_s = at_s - self._last_s, at_s

@@ -10,6 +10,7 @@ from collections.abc import Collection, Generator, Iterator
 from dataclasses import dataclass, replace
 from pathlib import Path
 
+from webdyno.core.kernel import kernel_lines
 from webdyno.core.readings import NetworkUse
 from webdyno.probes.scene import PROC, Scene, counters
 
@@ -119,7 +120,7 @@ class NetworkReading:
         sockets = next(line for line in lines if line.startswith("TCP:")).split()
         first, last = map(int, PORT_RANGE.read_text().split())
         return cls(
-            devices=_devices((net / "dev").read_text(), exclude),
+            devices=_devices(kernel_lines(net / "dev"), exclude),
             listen_overflows=extended["ListenOverflows"],
             listen_drops=extended["ListenDrops"],
             deferred=extended.get("TCPDeferAcceptDrop", 0),
@@ -149,8 +150,8 @@ class NetworkReading:
         )
 
 
-def _devices(text: str, exclude: str) -> tuple[int, int, int, int]:
-    devices = (line.partition(":") for line in text.splitlines()[2:])
+def _devices(lines: list[str], exclude: str) -> tuple[int, int, int, int]:
+    devices = (line.partition(":") for line in lines[2:])
     rows = [numbers.split() for name, _, numbers in devices if name.strip() != exclude]
 
     def total(column: int) -> int:

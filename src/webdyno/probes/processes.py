@@ -15,9 +15,11 @@ from itertools import islice
 from pathlib import Path
 from typing import Literal, NamedTuple
 
+from webdyno.core.kernel import kernel_lines
 from webdyno.core.readings import BlockedBy, MemoryLimitUse, ServiceUse, StoppedUse
 from webdyno.host.contained import ContainedProcess
 from webdyno.host.control_group import ControlGroup
+from webdyno.host.listening import unix_sockets
 from webdyno.host.server_process import FoundProcess
 from webdyno.probes.cpu import CpuReading, contained_cpu, tree_cpu
 from webdyno.probes.scene import Part, Scene, is_stopped, number_after, read_quickly
@@ -55,7 +57,7 @@ CALLS: dict[int, Meaning] = {
     for number in numbers
 }
 """System calls in which a thread waits, by their number on this machine."""
-_ESTABLISHED, _LISTENING, _CONNECTED = "01", "0A", "03"
+_ESTABLISHED, _LISTENING = "01", "0A"
 _FD_BYTES, _FEW = 4, 4
 """Of a `struct pollfd`; so many descriptors are waited for by who has asked one backend."""
 
@@ -127,7 +129,7 @@ class ProcessReading:
         try:
             stat = read_quickly(f"{folder}/stat").rpartition(b")")[2].split()
             status = read_quickly(f"{folder}/status")
-            threads = number_after(b"\nThreads:", status)
+            threads = number_after(b"Threads", status)
             of_threads = _of_thread(folder, status) if threads == 1 else _of_all_threads(folder)
         except OSError:
             return None
@@ -139,7 +141,7 @@ class ProcessReading:
             faults_major=int(stat[MAJOR_FAULTS]),
             disk_bytes=_disk_bytes(folder),
             threads=threads,
-            peak_rss_bytes=number_after(b"VmHWM:", status) * 1024,
+            peak_rss_bytes=number_after(b"VmHWM", status) * 1024,
         )
 
 
@@ -211,8 +213,8 @@ def _of_thread(folder: str, status: bytes) -> _SchedulerCounts:
     except (OSError, IndexError):  # a kernel without these counts has no such file, or an empty one
         waited_ns = 0
     return _SchedulerCounts(
-        number_after(b"\nvoluntary_ctxt_switches:", status),
-        number_after(b"\nnonvoluntary_ctxt_switches:", status),
+        number_after(b"voluntary_ctxt_switches", status),
+        number_after(b"nonvoluntary_ctxt_switches", status),
         waited_ns,
     )
 
@@ -228,7 +230,7 @@ def _of_all_threads(folder: str) -> _SchedulerCounts:
 def _disk_bytes(folder: str) -> tuple[int, int] | None:
     with suppress(OSError):
         io = read_quickly(f"{folder}/io")
-        return number_after(b"\nread_bytes:", io), number_after(b"\nwrite_bytes:", io)
+        return number_after(b"read_bytes", io), number_after(b"write_bytes", io)
     return None
 
 
@@ -237,7 +239,7 @@ def _pss_bytes(pids: Iterable[int]) -> int | None:
     total = 0
     for pid in pids:
         try:
-            total += number_after(b"\nPss:", read_quickly(f"/proc/{pid}/smaps_rollup")) * 1024
+            total += number_after(b"Pss", read_quickly(f"/proc/{pid}/smaps_rollup")) * 1024
         except (FileNotFoundError, ProcessLookupError):
             continue
         except OSError:
@@ -356,13 +358,16 @@ def _outgoing(pid: int) -> set[str]:
     outgoing = {
         row[9] for row in rows if row[3] == _ESTABLISHED and row[1].rpartition(":")[2] not in ports
     }
-    unix = (line.split() for line in _lines(f"/proc/{pid}/net/unix"))
-    return outgoing | {row[6] for row in unix if row[5] == _CONNECTED and len(row) == 7}
+    with suppress(OSError):
+        outgoing |= {
+            each.inode for each in unix_sockets(pid) if each.is_connected and not each.name
+        }
+    return outgoing
 
 
 def _lines(path: str) -> list[str]:
     with suppress(OSError):
-        return Path(path).read_text(encoding="utf-8", errors="replace").splitlines()[1:]
+        return kernel_lines(Path(path))[1:]
     return []
 
 

@@ -31,6 +31,7 @@ class Sampler:
         self._looks: list[Look] = []
         self._end = threading.Event()
         self._thread = threading.Thread(target=self._run, name="sampler", daemon=True)
+        self._fault: Exception | None = None
 
     def add(self, look: Look) -> None:
         """Add what is called at each sample; before the start only."""
@@ -41,17 +42,25 @@ class Sampler:
         self._began_s = time.monotonic()
         self._thread.start()
 
-    def stop(self) -> None:
-        """End; nothing is looked at any more when this returns. May be called twice."""
+    def stop(self, failure: type[BaseException] | None = None) -> None:
+        """End; nothing is looked at any more when this returns. May be called twice.
+
+        Raise what a look raised, since samples are missing then; not after another failure.
+        """
         self._end.set()
         if self._thread.ident is not None:
             self._thread.join()
+        if self._fault and failure is None:
+            raise self._fault
 
     def _run(self) -> None:
-        while not self._end.wait(self._every_s):
-            at_s = time.monotonic() - self._began_s
-            for look in self._looks:
-                look(at_s)
+        try:
+            while not self._end.wait(self._every_s):
+                at_s = time.monotonic() - self._began_s
+                for look in self._looks:
+                    look(at_s)
+        except Exception as fault:  # noqa: BLE001 (who waits for the samples raises it)
+            self._fault = fault
 
 
 @dataclass(frozen=True)
@@ -88,9 +97,12 @@ def read_quickly(path: str) -> bytes:
 
 
 def number_after(name: bytes, text: bytes) -> int:
-    """Return the number behind a name in a text such as /proc/PID/status; 0 if it isn't there."""
-    place = text.find(name)
-    return int(text[place + len(name) :].split(None, 1)[0]) if place >= 0 else 0
+    """Return the number behind a name in a text such as /proc/PID/status; 0 if it isn't there.
+
+    The first line is passed over: a program may have any name.
+    """
+    _, begin, rest = text.partition(b"\n" + name + b":")
+    return int(rest.split(None, 1)[0]) if begin else 0
 
 
 def counters(text: str, protocol: str) -> dict[str, int]:

@@ -81,7 +81,7 @@ class SlotProbe:
         """Read everything again, unless the slot failed."""
         if kind is None:
             self._used = server_cpu(self._scene.stack).since(self._cpu)
-        self._scene.sampler.stop()
+        self._scene.sampler.stop(kind)
         for name, running in reversed(self._running.items()):
             if kind is None:
                 self._parts[name] = _end(running)
@@ -135,8 +135,8 @@ class Course:
         self._sampler.start()
         return self
 
-    def __exit__(self, *_: object) -> None:
-        self._sampler.stop()
+    def __exit__(self, kind: type[BaseException] | None, *_: object) -> None:
+        self._sampler.stop(kind)
 
     def _look(self, at_s: float) -> None:
         memory_bytes: int | None = None

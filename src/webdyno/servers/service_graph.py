@@ -17,6 +17,7 @@ from typing import NamedTuple, cast
 import psutil
 
 from webdyno.core.errors import OperationError, UserError
+from webdyno.core.kernel import kernel_lines
 from webdyno.core.load import SECURE, HttpProtocol
 from webdyno.core.service import Service
 from webdyno.core.setting import Setting, SettingValue, in_figures
@@ -279,7 +280,7 @@ def _routes() -> list[IPv4Network]:
     """Return the networks that routes of this machine lead to, without that to all others."""
     routes = []
     with suppress(OSError):
-        for line in Path("/proc/net/route").read_text().splitlines()[1:]:
+        for line in kernel_lines(Path("/proc/net/route"))[1:]:
             _, goal, _, _, _, _, _, mask, *_ = line.split()
             packed, ones = int(goal, 16).to_bytes(4, sys.byteorder), int(mask, 16).bit_count()
             if ones:
