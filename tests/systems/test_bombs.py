@@ -157,12 +157,12 @@ def test_a_procfile_of_blanks() -> None:
 
 
 def test_images_of_one_word() -> None:
-    assert not dockerfile.OF_OTHERS.fullmatch("kafka" * MANY + " x")
+    assert not compose.OF_OTHERS.fullmatch("kafka" * MANY + " x")
 
 
 def test_instructions_are_read_as_ever() -> None:
     text = 'FROM a AS b \n  cmd  ["x"]\t\r\nCMD\nENTRYPOINT y'
-    found = [match.groups() for match in dockerfile.INSTRUCTION.finditer(text)]
+    found = [match.groups() for match in start_scripts.INSTRUCTION.finditer(text)]
     assert found == [("FROM", "a AS b"), ("cmd", '["x"]'), ("ENTRYPOINT", "y")]
 
 

@@ -57,7 +57,7 @@ IN_ITSELF = re.compile(
     r"(?:^|//|@)(?:localhost|127\.0\.0\.1):(?:5432|3306|6379|27017|5672|9092|1433|11211|9200)\b"
     r"|^(?:jdbc:)?(?:postgres|mysql|mariadb|mongodb|redis|amqp)[^\n]{0,200}?(?:@|//)localhost\b"
 )
-HOST = re.compile(r"\w*(?:DB|DATABASE|PG|POSTGRES|MYSQL|MONGO|REDIS|CACHE|RABBITMQ)_*HOST\w*")
+HOST = re.compile(r"(?:DB|DATABASE|PG|POSTGRES|MYSQL|MONGO|REDIS|CACHE|RABBITMQ)_{0,2}HOST")
 """Values, and names, of variables that say where another service is."""
 RUN_BY_NAME = re.compile(r"\b(?:npm|pnpm|yarn|bun) (?:run )?(?P<name>[\w:-]+)")
 
@@ -141,7 +141,7 @@ def _asked_in_itself(front: ComposeService, folder: Path) -> str:
     names = [
         name
         for name, value in front.environment.items()
-        if IN_ITSELF.search(value) or (HOST.fullmatch(name) and value in {"localhost", "127.0.0.1"})
+        if IN_ITSELF.search(value) or (HOST.search(name) and value in {"localhost", "127.0.0.1"})
     ]
     texts = [read_text(path) or "" for path in sources(folder)] if names else []
     return next((name for name in names if any(name in text for text in texts)), "")
