@@ -21,6 +21,7 @@ from webdyno.systems.layouts import (
     compose,
     composition,
     containers,
+    database_parts,
     databases,
     django,
     dockerfile,
@@ -72,14 +73,14 @@ def test_variables_of_variables(tmp_path: Path) -> None:
     "text",
     [
         *("\n", " ", "a.", "a/", "a-", "CMD x ", "path(", "fastapi[", "@app.cli.command(\n", "/*"),
-        *("//", "flask --a ", "cargo run ", "DB_HOS", "redis:", "npm run "),
+        *("//", "flask --a ", "cargo run ", "redis:", "npm run "),
     ],
 )
 def test_sources_of_one_thing(text: str) -> None:
     source = text * (MANY // len(text)) + "y"
     of_python = (django, python, python_fills, python_tools)
     of_node = (fills, node_environment)
-    of_containers = (compose, composition, containers, dockerfile, start_scripts)
+    of_containers = (compose, composition, containers, database_parts, dockerfile, start_scripts)
     others = (jvm, layouts, logins, php_and_ruby, settings, typed_settings, variables)
     for module in (*of_python, *of_node, *of_containers, *others):
         for pattern in vars(module).values():

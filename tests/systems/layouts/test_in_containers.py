@@ -212,6 +212,38 @@ def test_a_database_that_is_asked_over_https_is_named(tmp_path: Path) -> None:
     assert "its driver asks PlanetScale over HTTPS" in found.doubts[0]
 
 
+@pytest.mark.parametrize(
+    ("reads", "passes"),
+    [
+        (
+            "process.env.REDIS_HOST, process.env.REDIS_PORT, process.env.REDIS_PASSWORD",
+            "REDIS_HOST=$CACHE_HOST REDIS_PASSWORD=$CACHE_PASSWORD REDIS_PORT=$CACHE_PORT ",
+        ),
+        ("process.env.APP_REDIS_HOST", "APP_REDIS_HOST=$CACHE_HOST:$CACHE_PORT "),
+    ],
+)
+def test_redis_is_found_by_parts(tmp_path: Path, reads: str, passes: str) -> None:
+    package = {"scripts": {"start": "node s.js"}, "dependencies": {"ioredis": "5"}}
+    found = find_app(laid_out(tmp_path, {"package.json": package, "s.js": SERVES + reads}))
+    assert found
+    assert found.services == {"cache": "redis"}
+    assert found.start == f"{passes}NODE_ENV=production node s.js"
+
+
+def test_a_webpack_of_before_openssl_3_is_let_hash_as_it_does(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("webdyno.systems.layouts.node_environment._node_here", lambda: 20)
+    package = {
+        "scripts": {"start": "node s.js", "build": "webpack"},
+        "devDependencies": {"webpack": "^4.46.0"},
+    }
+    found = find_app(laid_out(tmp_path, {"package.json": package, "s.js": SERVES}))
+    assert found
+    assert found.build
+    assert found.build.startswith("export NODE_OPTIONS=--openssl-legacy-provider && npm ")
+
+
 def test_a_program_of_cloudflare_s_is_said_to_be_one(tmp_path: Path) -> None:
     found = find_app(laid_out(tmp_path, {"package.json": {"scripts": {"start": "wrangler dev"}}}))
     assert found

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from systems.layouts.laid_out import Case, check, choices
+from systems.layouts.laid_out import Case, Files, check, choices, laid_out
 from systems.layouts.test_jvm_layouts import MAVEN, SPRING
 from webdyno.systems.layouts import find_app
 
@@ -327,6 +327,28 @@ def test_of_several_folders_you_choose(tmp_path: Path) -> None:
         },
     )
     assert {name: it.dir for name, it in found.items()} == {"api": "api", "web": "web"}
+
+
+def test_a_back_end_is_taken_before_its_front(tmp_path: Path) -> None:
+    files: Files = {
+        "backend/go.mod": "module m\n",
+        "backend/main.go": GO,
+        "frontend/package.json": {
+            "scripts": {"start": "next start"},
+            "dependencies": {"next": "1"},
+        },
+    }
+    found = find_app(laid_out(tmp_path, files))
+    assert found
+    assert (found.dir, found.by) == ("backend", "backend/go.mod")
+    assert "it is in backend; webdyno init frontend takes frontend" in found.notes
+
+
+def test_of_programs_that_listen_one_is_taken_by_its_name(tmp_path: Path) -> None:
+    files = {"go.mod": "module m\n", "cmd/rest-server/main.go": GO, "cmd/worker/main.go": GO}
+    found = find_app(laid_out(tmp_path, files))
+    assert found
+    assert found.build == "go build -o server ./cmd/rest-server"
 
 
 def test_programs_come_before_the_pages_around_them(tmp_path: Path) -> None:

@@ -271,6 +271,20 @@ def test_an_example_is_copied_where_the_file_is_read_and_not_in_git(tmp_path: Pa
     assert with_env_file(app, tmp_path, repository) == app
 
 
+def test_a_file_that_is_called_as_node_env_says_is_made(tmp_path: Path) -> None:
+    files: Files = {
+        "package.json": {"scripts": {"start": "node s.js"}, "dependencies": {"dotenv": "1"}},
+        "s.js": "listen(process.env.PORT)\nconfig({path: `.env.${process.env.NODE_ENV}.local`})\n",
+        ".env.example": "A=1\n",
+    }
+    make_repository(laid_out(tmp_path, files))
+    repository, app = repository_of(tmp_path), find_app(tmp_path)
+    assert repository
+    assert app
+    found = with_env_file(app, tmp_path, repository)
+    assert (found.build or "").startswith("cp -n .env.example .env.production.local && npm install")
+
+
 def test_addresses_stay_out_of_a_file_that_scripts_read(tmp_path: Path) -> None:
     files: Files = {
         "package.json": {"scripts": {"start": "node s.js"}, "dependencies": {"dotenv": "1"}},
@@ -327,6 +341,17 @@ WANTED: dict[str, tuple[Files, str]] = {
             "tool.py": 'D = os.environ["D"]\n',
         },
         "MAIL_HOST",
+    ),
+    "what a checked environment wants": (
+        {
+            "package.json": {"scripts": {"start": "node s.js"}},
+            "s.js": "listen(process.env.PORT)\n",
+            "env.ts": "z.object({\n  MAIL_FROM: z.string(),\n  SIZE: z.number().default(1),\n"
+            "  A_NAME: z.string()\n    .optional(),\n}).parse(process.env)\n",
+            "joi.js": "Joi.object({\n  QUEUE_NAME: Joi.string().required(),\n  B: Joi.string(),\n"
+            "}); process.env\n",
+        },
+        "MAIL_FROM, QUEUE_NAME",
     ),
     "what a bundle of Vite's reads": (
         {

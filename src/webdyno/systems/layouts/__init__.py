@@ -10,6 +10,7 @@ from dataclasses import replace
 from itertools import takewhile
 from pathlib import Path
 
+from webdyno.core.registry import command
 from webdyno.core.tables import read_text
 from webdyno.systems.layouts.app import FoundApp, Layout, is_of_interest
 from webdyno.systems.layouts.cmake import find_cmake
@@ -201,6 +202,9 @@ DEEPEST = 2
 PAGES_SERVER = "python3 -m http.server "
 OF_TOP = "."
 PARTS = "there are several applications"
+BACK = re.compile(r"^(?:back-?end|server|api)(?:/|$)", re.IGNORECASE)
+FRONT = re.compile(r"^(?:front-?end|client|ui)(?:/|$)", re.IGNORECASE)
+"""Folders whose applications belong together: the first is asked by the second."""
 
 
 def looked_for() -> str:
@@ -231,10 +235,13 @@ def find_app(folder: Path, *, in_containers: bool = False) -> FoundApp | None:
         apps[OF_TOP] = pages
     if not apps:
         return best
-    if len(apps) > 1:
-        return FoundApp("its folders", several=PARTS, choices=apps)
-    name, app = next(iter(apps.items()))
-    return replace(app, by=f"{name}/{app.by}")
+    backs = [name for name in apps if BACK.search(name)]
+    fronts = [name for name in apps if FRONT.search(name)]
+    if len(apps) == 1 or (len(backs) == 1 and len(fronts) == len(apps) - 1):
+        name = next(iter(backs or apps))
+        note = (f"it is in {name}; {command('init', each)} takes {each}" for each in fronts)
+        return replace(apps[name], by=f"{name}/{apps[name].by}", notes=(*apps[name].notes, *note))
+    return FoundApp("its folders", several=PARTS, choices=apps)
 
 
 def _are_pages(app: FoundApp) -> bool:

@@ -37,8 +37,10 @@ GO_FLAG_NAMES = (
 """Of flags that say where clients ask, the most saying first."""
 GO_OUTPUTS = ("server", "program", "server.out")
 """Names for what is built, the first that is no folder."""
-GO_NAMES = ("server", "api", "web", "app", "http", "serve", "httpd", "site", "backend")
-"""Of folders whose program serves, the likeliest first."""
+GO_NAMES = re.compile(
+    r"(?:(?:rest|http|web|api)[_-]?)?(?:server|api|web|app|http|serve|httpd|site|backend)"
+)
+"""Of folders whose program serves."""
 
 
 GO_COMMANDS = re.compile(r"spf13/cobra|urfave/cli")
@@ -86,10 +88,11 @@ def _find_go(folder: Path) -> FoundApp | None:
         return programs[folders[0]]
     listening = [program for program in folders if GO_LISTENS.search(texts[program])]
     listening = listening or [program for program in folders if GO_SERVES.search(texts[program])]
-    likely = listening or [name for name in folders if name.rpartition("/")[2] in GO_NAMES]
+    named = [name for name in listening or folders if GO_NAMES.fullmatch(Path(name).name)]
+    likely = listening if len(listening) == 1 else named or listening
     if len(likely) == 1:
         app = programs[likely[0]]
-        how = "it alone listens" if listening else "by its name"
+        how = "it alone listens" if len(listening) == 1 else "by its name"
         note = f"of {len(folders)} programs ({', '.join(folders)}) {likely[0]} is taken: {how}"
         return replace(app, notes=(note, *app.notes))
     several = likely or folders

@@ -7,7 +7,8 @@ from pathlib import Path
 
 from webdyno.core.tables import read_text, read_toml, table
 from webdyno.systems.env_files import ENV_FILE
-from webdyno.systems.layouts.app import SOURCES, FoundApp, sources
+from webdyno.systems.layouts.app import FoundApp, sources
+from webdyno.systems.layouts.database_parts import not_found, redis_by_parts
 from webdyno.systems.layouts.fills import filled_by_files
 from webdyno.systems.layouts.node_package import members_of, package_in
 from webdyno.systems.layouts.python_tools import list_of_image
@@ -92,10 +93,6 @@ OF_PRISMA = re.compile(
     r"""^[ \t]*(?:url|directUrl)[ \t]*=[ \t]*env\(["']([A-Z]\w*)["']""", re.MULTILINE
 )
 PROVIDER = re.compile(r'''^[ \t]*provider[ \t]*=[ \t]*"(postgresql|mysql)"''', re.MULTILINE)
-MAY_HAVE_DATABASE = re.compile(
-    r"sql|database|\bdb\b|postgres|orm|\bpg\b|knex|environ|\benv\b", re.IGNORECASE
-)
-"""In sources: without it a driver in a list of packages is unused."""
 CONFIGURATIONS = ("config/runtime.exs", PRISMA, "config/cable.yml")
 SQLITE = re.compile(r"sqlite", re.IGNORECASE)
 """Of an application that has its database in a file, unless it is said of another one."""
@@ -150,25 +147,6 @@ DRIVER_NAMES = {
 READS_MYSQL = re.compile(r"\bMYSQL_HOST\b")
 OF_MARIADB = {f"$MYSQL_{part}" for part in ("HOST", "PORT", "USER", "PASSWORD", "DATABASE")}
 ROLES = {"postgresql": "db", "mariadb": "db", "redis": "cache"}
-ELSEWHERE = (
-    "it needs {service}, and no variable for its address was found: "
-    'services.db = "{service}" below [app] starts one, and NAME=$DATABASE_URL before start passes '
-    "its address by the name that the application reads"
-)
-FIXED = (
-    "it needs {service}, and its address stands in {place}: have it read $DB_HOST, $DB_PORT, "
-    '$DB_USER, $DB_PASSWORD and $DB_NAME there, with services.db = "{service}" below [app]'
-)
-HERE = r"(?:localhost|127\.0\.0\.1|db|postgres|mysql)\b"
-"""Hosts of databases, as sources and Compose files call them."""
-HOST = re.compile(
-    r"""^[ \t]*["']?(?:db_?)?(?:host|server)["']?\s*[:=]\s*["']?"""
-    rf"""{HERE}|(?:\bhost(?:addr)?=|@tcp\(|://[^\s"'/@]{{1,80}}@){HERE}""",
-    re.IGNORECASE | re.MULTILINE,
-)
-OF_TOOLS = re.compile(r"compose|^servers\.json$")
-"""Files of Compose and pgAdmin."""
-CONFIGURED = {".json", ".ini", ".yml", ".yaml", ".toml"}
 IN_A_FILE = (
     'its database is a file unless DATABASE_URL is set: services.db = "{service}" below [app] puts '
     "a server behind it"
@@ -203,6 +181,9 @@ def with_services(app: FoundApp, folder: Path) -> FoundApp:
     databases = {
         ROLES[name]: name for name in reversed(needed) if urls[name] or READ[name].search(text)
     }
+    of_cache = redis_by_parts(text) if "redis" in needed and not urls["redis"] else {}
+    if of_cache:
+        databases["cache"] = "redis"
     relational = [name for name in needed if ROLES[name] == "db"]
     is_by_parts = relational and OF_DJANGO.search(IN_TRIPLE_QUOTES.sub("", text))
     host = _variable_of_host(text) if is_by_parts else None
@@ -218,8 +199,9 @@ def with_services(app: FoundApp, folder: Path) -> FoundApp:
     if "db" not in databases and own and relational:
         databases["db"] = relational[0]
     if "db" not in databases:
-        doubts = [each for name in relational[:1] for each in _not_found(name, folder, text)]
-        return replace(app, services=databases, setup=None, doubts=(*app.doubts, *doubts))
+        doubts = [each for name in relational[:1] for each in not_found(name, folder, text)]
+        app = replace(app, services=databases, setup=None, doubts=(*app.doubts, *doubts))
+        return _with_exports(app, of_cache)
     steps = " && ".join(filter(None, (app.prepare, app.setup)))
     setup = steps or filled_by_files(folder, databases["db"], text)
     services = dict(sorted(databases.items(), reverse=True))
@@ -228,7 +210,7 @@ def with_services(app: FoundApp, folder: Path) -> FoundApp:
         match["name"]: DRIVER_NAMES[match["key"]][services["db"]]
         for match in DRIVER_NAMED.finditer(text)
     }
-    exported = own | drivers | _url_with_driver(services["db"], packages)
+    exported = own | drivers | of_cache | _url_with_driver(services["db"], packages)
     for service in services.values():
         usual = USUAL_URLS[service]
         value = exported.get(usual, f"${usual}")
@@ -280,18 +262,6 @@ def _filled_by_build(app: FoundApp) -> FoundApp:
     build = " && ".join(filter(None, (app.build, app.prepare, app.setup)))
     note = "its database is a file: build fills it"
     return replace(app, build=build, setup=None, notes=(*app.notes, note))
-
-
-def _not_found(service: str, folder: Path, text: str) -> Iterator[str]:
-    """Return what to do about a database whose address no variable holds."""
-    for path in sources(folder, SOURCES | CONFIGURED):
-        file = read_text(path) or ""
-        if (host := HOST.search(file)) and not OF_TOOLS.search(path.name):
-            line = file.count("\n", 0, host.start()) + 1
-            yield FIXED.format(service=service, place=f"{path.relative_to(folder)}:{line}")
-            return
-    if MAY_HAVE_DATABASE.search(text):
-        yield ELSEWHERE.format(service=service)
 
 
 def packages_of(folder: Path) -> str:

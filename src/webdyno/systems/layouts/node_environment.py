@@ -9,7 +9,7 @@ from webdyno.core.errors import OperationError
 from webdyno.core.tables import read_text, table
 from webdyno.host.children import run_program
 from webdyno.systems.layouts.app import FoundApp, Hindrance, is_of_interest, sources
-from webdyno.systems.layouts.node_package import PACKAGE, package_in
+from webdyno.systems.layouts.node_package import PACKAGE, Package, package_in
 
 BY_NODE_ENV = (
     *(f"knexfile.{ending}" for ending in ("js", "ts", "cjs", "mjs")),
@@ -33,6 +33,13 @@ NO_TLS = (
 NEST_MAIN = re.compile(r"(?<=node )dist/main\b")
 SAYS_ROOT = re.compile(r'"(?:include|files|rootDir)"\s*:')
 DEEPER = "more than src is compiled, so what starts is dist/src/main"
+OLD_WEBPACK = re.compile(
+    r"\"(?:webpack|react-scripts|@vue/cli-service|laravel-mix)\"\s{0,9}:\s{0,9}\"[~^]?[1-4]\."
+    r"|\"@rails/webpacker\"|\"laravel-mix\"\s{0,9}:\s{0,9}\"[~^]?5\."
+)
+BUNDLES = re.compile(r"\brun (?:build|prod)\b|assets:precompile")
+WITHOUT_MD4 = 17
+OF_MD4 = "its webpack hashes as Node's OpenSSL refuses to without --openssl-legacy-provider"
 ENGINE = re.compile(r"\A[\s>=^~]{0,9}v?(\d+)")
 TOO_OLD = "package.json wants Node {wanted}, and node is {here} here: install that one first"
 
@@ -48,11 +55,21 @@ def with_its_node(app: FoundApp, folder: Path) -> FoundApp:
     if NEST_MAIN.search(app.start or "") and _is_compiled_deeper(folder):
         start = NEST_MAIN.sub("dist/src/main", app.start or "")
         app = replace(app, start=start, notes=(*app.notes, DEEPER))
+    if _is_bundled_by_md4(app, package) and (_node_here() or 0) >= WITHOUT_MD4:
+        build = f"export NODE_OPTIONS=--openssl-legacy-provider && {app.build}"
+        app = replace(app, build=build, notes=(*app.notes, OF_MD4))
     wanted = ENGINE.match(str(table(package.data, "engines").get("node", "")))
     if wanted and (here := _node_here()) and here < int(wanted[1]) and app.by == PACKAGE:
         doubt = TOO_OLD.format(wanted=wanted[1], here=here)
         app = app.hindered(Hindrance.HERE, doubt)
     return app
+
+
+def _is_bundled_by_md4(app: FoundApp, package: Package) -> bool:
+    """Whether its build bundles with a webpack whose hashes later versions of Node refuse."""
+    text = read_text(package.folder / PACKAGE) or ""
+    bundles = BUNDLES.search(app.build or "") is not None
+    return bundles and OLD_WEBPACK.search(text) is not None and "legacy-provider" not in text
 
 
 def _is_compiled_deeper(folder: Path) -> bool:

@@ -17,6 +17,7 @@ LOADS_ENV_FILE = re.compile(
 )
 NAMES_LOADERS = ("package.json", "requirements.txt", "pyproject.toml", "Gemfile", "Cargo.toml")
 ANY_PORT = "0"
+OF_NODE = {".js", ".mjs", ".cjs", ".ts"}
 PLAIN_VALUE = re.compile(
     r"^[ \t]*(?:export[ \t]+)?(?P<name>[A-Z][A-Z0-9_]*)="
     r"(?P<value>\"[^\"$\n]*\"|'[^'$\n]*'|[^\s$#\"']+)[ \t\r]*(?:#.*)?$",
@@ -100,6 +101,10 @@ def with_env_file(app: FoundApp, folder: Path, repository: Repository) -> FoundA
     return _with_values_of(app, example, inside) if _starts_without_file(app, inside) else app
 
 
+BY_NODE_ENV = re.compile(
+    r"\.env(?:\.\$\{|['\"`.]{1,2}\s{0,9}\+?\s{0,9})\s{0,9}process\.env\.NODE_ENV[^}\n]{0,30}\}?(?P<rest>\.local)?"
+)
+"""The name of a file of variables that ends as NODE_ENV says."""
 SOURCED = re.compile(
     r"^[ \t]*(?:set -a;[ \t]*)?(?:source|\.)[ \t]+\S*(?:\.env\b|ENV_FILE)", re.MULTILINE
 )
@@ -112,6 +117,9 @@ def _copies(folder: Path, example: str) -> str:
     """Return what makes the file of its example, without addresses where a script reads it."""
     names = [match["name"] for match in PLAIN_VALUE.finditer(example_of(folder))]
     given = [name for name in names if IS_GIVEN.fullmatch(name)]
+    found = (BY_NODE_ENV.search(read_text(path) or "") for path in sources(folder, OF_NODE))
+    if by_mode := next(filter(None, found), None):
+        return f"cp -n {example} {ENV_FILE}.production{by_mode['rest'] or ''}"
     scripts = [path for pattern in SCRIPTS for path in sorted(folder.glob(pattern))]
     texts = (read_text(path) or "" for path in scripts[:MOST_SCRIPTS] if path.is_file())
     if given and any(map(SOURCED.search, texts)):

@@ -222,6 +222,25 @@ def _of_script(text: str) -> Iterator[str]:
         yield from CAPITALS.findall(taken["names"])
 
 
+OF_ENVIRONMENT = re.compile(
+    r"\bprocess\.env\b|validationSchema|@fastify/env|fastify-env|createEnv\("
+)
+"""In a source whose schema is of variables."""
+CHECKS = re.compile(rf"{CHECKED.pattern}(?P<rest>[^\n]*(?:\n[ \t]+\.[^\n]*)*)", CHECKED.flags)
+NEED_NOT_BE = re.compile(
+    r"\.(?:optional|default|catch|nullish|nullable|prefault)\(|efault\s*:|Optional\("
+)
+MUST_BE = re.compile(r"\.required\(")
+
+
+def _wanted_of_script(text: str) -> Iterator[str]:
+    if OF_ENVIRONMENT.search(text):
+        for match in CHECKS.finditer(text):
+            is_joi = re.search(r":\s*[Jj]oi\.", match[0]) is not None
+            if MUST_BE.search(match["rest"]) if is_joi else not NEED_NOT_BE.search(match["rest"]):
+                yield match["name"]
+
+
 BY_PROPERTY = re.compile(r"""@Value\(\s*"\$\{(?P<key>[\w.-]+)\}"\s*\)""")
 """Without a default."""
 PROPERTIES = re.compile(
@@ -258,5 +277,6 @@ READERS: Mapping[str, Callable[[str], Iterator[str]]] = {
 WANTED: Mapping[str, Callable[[str], Iterator[str]]] = {
     ".py": _wanted_of_python,
     ".rs": _wanted_of_rust,
+    **dict.fromkeys((".js", ".mjs", ".cjs", ".ts"), _wanted_of_script),
 }
 """Those without which a program ends."""
