@@ -1,10 +1,15 @@
 """Paths as people write them."""
 
+import tracemalloc
+from contextlib import suppress
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from pydantic import TypeAdapter, ValidationError
 
-from webdyno.core.paths import percent_encode, spell_out
+from webdyno.core.paths import WrittenPaths, count_paths, percent_encode, spell_out
+from webdyno.core.request import WrittenRequest
 
 
 @given(st.integers(0, 10**6), st.integers(0, 300))
@@ -29,6 +34,30 @@ def test_a_path_without_a_range_stands_for_itself(path: str) -> None:
 def test_what_a_pattern_can_not_be(pattern: str, says: str) -> None:
     with pytest.raises(ValueError, match=says):
         spell_out(pattern)
+
+
+@given(st.text(alphabet="/aé€{}.0123%"))
+def test_paths_are_counted_without_making_them(pattern: str) -> None:
+    with suppress(ValueError):
+        assert count_paths(pattern) == len(spell_out(pattern))
+
+
+@pytest.mark.parametrize("letters", [5_000, 10**6])
+def test_a_short_pattern_does_not_take_much_memory(letters: int) -> None:
+    """A stranger's run may have it, and is read wherever runs are listed."""
+    pattern = "/" + "é" * (letters // 2) + "{0..99999}"
+    tracemalloc.start()
+    for read in (
+        lambda: TypeAdapter(WrittenPaths).validate_python([pattern]),
+        lambda: WrittenRequest(path=pattern),
+    ):
+        with pytest.raises(ValidationError, match="more than 33554432 letters in all"):
+            read()
+    (_, most_bytes), _ = tracemalloc.get_traced_memory(), tracemalloc.stop()
+    assert most_bytes < 20 * letters + 10**6
+    many = ["/" + "a" * 300 + "{1..50000}", "/" + "b" * 500 + "{1..50000}"]
+    with pytest.raises(ValidationError, match="more than 33554432 letters"):
+        TypeAdapter(WrittenPaths).validate_python(many)
 
 
 @pytest.mark.parametrize(

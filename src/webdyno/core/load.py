@@ -289,7 +289,7 @@ def _check_messages(requests: Sequence[WrittenRequest], load: Load) -> None:
 
 
 def _check_replay(replay: str, requests: Sequence[WrittenRequest], endpoint: str | None) -> None:
-    if endpoint is not None or any(len(request.paths) > 1 for request in requests):
+    if endpoint is not None or any(request.stands_for > 1 for request in requests):
         raise ValueError("a replay asks for all of the [[requests]], each with one path")
     if max(unpack_replay(replay).numbers) >= len(requests):
         raise ValueError(
@@ -336,7 +336,7 @@ def check_users(
     if any(request.flow for request in login):
         raise ValueError("[[login]] is one flow already; omit flow there")
     for request in (*login, *requests):
-        if len(request.paths) > 1 and (request.flow or request in login):
+        if request.stands_for > 1 and (request.flow or request in login):
             raise ValueError(f"{request.path} stands for many; give a value from [values] instead")
     _check_places(login, requests, values)
 

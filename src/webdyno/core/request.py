@@ -13,7 +13,7 @@ import regex
 from pydantic import AfterValidator, ConfigDict, Field, JsonValue, model_validator
 
 from webdyno.core.base import Model, Pause
-from webdyno.core.paths import MOST_PATHS, WrittenPath, spell_out
+from webdyno.core.paths import WrittenPath, count_paths, demand_few_paths, spell_out
 from webdyno.core.session import PLACE, Capture, ValueName
 from webdyno.core.tables import is_table
 from webdyno.core.text import Name, with_secrets
@@ -272,6 +272,11 @@ class WrittenRequest(Model):
         return spell_out(self.path)
 
     @property
+    def stands_for(self) -> int:
+        """How many paths these are."""
+        return count_paths(self.path)
+
+    @property
     def sent_headers(self) -> dict[str, str]:
         """Its headers, with the Content-Type of JSON or a form where nothing else is said."""
         kind = FORM_TYPE if self.form is not None else JSON_TYPE
@@ -353,8 +358,7 @@ def parts_of(requests: Sequence[WrittenRequest]) -> list[str | None]:
 
 
 def _not_too_many(requests: list[WrittenRequest]) -> list[WrittenRequest]:
-    if sum(len(request.paths) for request in requests) > MOST_PATHS:
-        raise ValueError(f"the requests are more than {MOST_PATHS} in all; ask for fewer")
+    demand_few_paths((request.path for request in requests), "the requests")
     return requests
 
 

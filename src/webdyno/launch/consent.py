@@ -256,7 +256,7 @@ def _can_be_looked_at(experiment: Experiment, catalogue: Catalogue) -> bool:
         bool(experiment.workload and requests)
         and all(experiment.requests_of(name) == requests for name in experiment.variants)
         and experiment.testbed.kind != "cluster"
-        and all(len(request.paths) == 1 for request in requests)
+        and all(request.stands_for == 1 for request in requests)
         and all(stack.protocol == "http" for stack in stacks)
     )
 

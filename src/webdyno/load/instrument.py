@@ -297,7 +297,7 @@ def whole_seconds(duration_s: float) -> int:
 
 def only_plain(load: Load, requests: Sequence[WrittenRequest]) -> str | None:
     """Return what none of the instruments can do."""
-    if (paths := sum(len(request.paths) for request in requests)) > 1:
+    if (paths := sum(request.stands_for for request in requests)) > 1:
         return f"asks for one path only, not {paths}"
     if load.protocol != "http":
         return f'is used for protocol = "http" only here, not "{load.protocol}"'

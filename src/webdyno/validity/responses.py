@@ -278,7 +278,7 @@ def _other_sizes_under_load(data: PointData) -> Iterator[ValidityWarning]:
     """
     for variant in data.experiment.variants:
         requests = data.experiment.requests_of(variant)
-        asked = sum(len(request.paths) for request in requests)
+        asked = sum(request.stands_for for request in requests)
         checks = [preflight.responses.get(variant, []) for preflight in data.preflights]
         sizes = [each.wire_bytes for check in checks for each in check]
         known = [size for size in sizes if size is not None]
