@@ -99,6 +99,7 @@ def test_overrides_reach_their_keys(catalogue: Catalogue) -> None:
         ("variants.nginx.settings.sendfile=1", "sendfile should be true or false, not 1"),
         ("variants.nginx=5", "variants.nginx should be"),
         ("title.x=3", "title holds a value"),
+        ("ignore=['a', '((']", "'((' is no regular expression"),
         ("site=retwi", "no site 'retwi'; did you mean retwis?"),
         ("load.paths=['x']", "a path starts with /"),
         ("workers", "should look like KEY=VALUE"),

@@ -13,6 +13,7 @@ from webdyno.config.requests import check_rows
 from webdyno.core.errors import UserError
 from webdyno.core.experiment import Experiment, Level
 from webdyno.core.load import Load
+from webdyno.core.patterns import check_ignored
 from webdyno.core.setting import Setting, SettingValue
 from webdyno.core.stack import Site, Stack
 from webdyno.core.tables import is_table
@@ -248,6 +249,7 @@ class Checks:
         experiment = build(Experiment, data, self.place)
         self._check_generators(experiment)
         self._check_awake(experiment)
+        self._check_ignored(experiment)
         for name, variant in experiment.variants.items():
             self._check_changes(("variants", name), name, experiment)
             self._check_variant(("variants", name), variant, experiment)
@@ -295,6 +297,13 @@ class Checks:
                 f"{self.place(places[0])}: CPUs are kept awake for all or for none; set it under "
                 "[testbed] only"
             )
+
+    def _check_ignored(self, experiment: Experiment) -> None:
+        for number, what in enumerate(experiment.ignore):
+            try:
+                check_ignored(what)
+            except ValueError as error:
+                raise UserError(f"{self.place(('ignore', number))}: {error}") from None
 
     def _check_generators(self, experiment: Experiment) -> None:
         named: dict[KeyPath, str] = {("generator",): experiment.generator}

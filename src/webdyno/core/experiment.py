@@ -31,6 +31,7 @@ from webdyno.core.measure import USUAL_MEASURE_OF_SEARCH, CapacitySettings, Meas
 from webdyno.core.metrics import CAPACITY, GOODPUT, INSTRUCTIONS
 from webdyno.core.migration import migrated_experiment
 from webdyno.core.objectives import Objective
+from webdyno.core.patterns import Ignored
 from webdyno.core.question import (
     TOO_FEW,
     Q,
@@ -40,7 +41,7 @@ from webdyno.core.question import (
     settings_class,
 )
 from webdyno.core.registry import WITHOUT_KEY, key_without, question_keys
-from webdyno.core.request import Ignored, WrittenRequest, WrittenRequests, parts_of
+from webdyno.core.request import WrittenRequest, WrittenRequests, parts_of
 from webdyno.core.session import ValueName, Values
 from webdyno.core.setting import SettingValue, TunedVariant
 from webdyno.core.tables import as_table, is_table
@@ -169,7 +170,7 @@ class Experiment(Model):
     """By name: what `{{NAME}}` stands for in requests."""
     endpoint: Name | None = None
     """Use only the requests of this name."""
-    ignore: list[Ignored] = []
+    ignore: Ignored = []
     """What may differ in bodies: regular expressions, places in JSON (`$.items[*].id`)."""
     same_bodies: bool = True
     """Refuse other bodies where the site defines none, not only report them; with `rev:` not by

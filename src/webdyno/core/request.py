@@ -9,7 +9,6 @@ from collections.abc import Mapping, Sequence
 from typing import Annotated, Literal, Self
 from urllib.parse import quote
 
-import regex
 from pydantic import AfterValidator, ConfigDict, Field, JsonValue, model_validator
 
 from webdyno.core.base import Model, Pause
@@ -366,33 +365,3 @@ WrittenRequests = Annotated[
     list[WrittenRequest], Field(max_length=MOST_REQUESTS), AfterValidator(_not_too_many)
 ]
 """What a load asks for."""
-
-
-JSON_TOP = "$."
-_JSON_PATH = re.compile(r"\$(\.[^.\[\]]+|\[(\d+|\*)\])+")
-_STEP = re.compile(r"\.([^.\[\]]+)|\[(\d+|\*)\]")
-
-
-def steps(path: str) -> list[str]:
-    """Return the steps of a path: items, * and id of `$.items[*].id`."""
-    return [step[1] or step[2] for step in _STEP.finditer(path)]
-
-
-def regular_expression(text: str) -> str:
-    """Return a text that is one; raise ValueError for another one."""
-    try:
-        regex.compile(text)
-    except (regex.error, OverflowError, RecursionError) as error:
-        raise ValueError(f"{text!r} is no regular expression: {error}") from None
-    return text
-
-
-def _place_or_pattern(what: str) -> str:
-    if not what.startswith(JSON_TOP):
-        return regular_expression(what)
-    if not _JSON_PATH.fullmatch(what):
-        raise ValueError(f"{what!r} is no path in JSON such as $.time or $.items[*].id")
-    return what
-
-
-Ignored = Annotated[str, Field(min_length=1, max_length=1000), AfterValidator(_place_or_pattern)]

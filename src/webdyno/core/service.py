@@ -12,7 +12,7 @@ from pydantic import AfterValidator, Field, model_validator
 from webdyno.core.base import Model
 from webdyno.core.errors import UserError
 from webdyno.core.paths import ReadyPath
-from webdyno.core.request import regular_expression
+from webdyno.core.patterns import regular_expression
 from webdyno.core.setting import Setting, SettingValue
 from webdyno.core.text import InsidePath, OneLine, PackageName, PlainName, full_match
 

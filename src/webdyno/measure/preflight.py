@@ -21,8 +21,9 @@ from webdyno.core.errors import UserError
 from webdyno.core.format import size
 from webdyno.core.hiding import HIDDEN, SECRETS, hidden
 from webdyno.core.load import Load
+from webdyno.core.patterns import JSON_TOP, check_ignored, steps
 from webdyno.core.records import Response
-from webdyno.core.request import JSON_TOP, accepted_encodings, header, steps
+from webdyno.core.request import accepted_encodings, header
 from webdyno.core.session import PLACE
 from webdyno.core.text import begin_of
 from webdyno.load.asking import LONGEST_S, Conversation
@@ -175,6 +176,10 @@ def without_ignored(body: bytes, ignored: Sequence[str]) -> bytes:
             "for what to ignore"
         )
     for what in ignored:
+        try:
+            check_ignored(what)
+        except ValueError as error:
+            raise UserError(f"ignore: {error}") from None
         if what.startswith(JSON_TOP):
             with suppress(ValueError, RecursionError):  # it isn't JSON
                 whole = json.loads(body)
