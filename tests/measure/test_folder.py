@@ -20,7 +20,7 @@ from builders import SimulatedVariant, simulated_run
 from webdyno.core.errors import OperationError, UserError
 from webdyno.core.request import WrittenRequest
 from webdyno.core.run import stacks_file
-from webdyno.measure.folder import RunFolder, is_held
+from webdyno.measure.folder import HEAD_FILE, RunFolder, is_held, newest_run, run_folders
 
 RUN = simulated_run({"nginx": SimulatedVariant(), "apache": SimulatedVariant()}, rounds=1)
 
@@ -69,6 +69,18 @@ def test_a_run_next_to_the_current_one_is_none_in_it(folder: RunFolder, tmp_path
     with chdir(folder.path):
         assert RunFolder.open(Path("../other")).records() == []
     assert RunFolder.open(folder.path / "../other").head == RUN.head
+
+
+def test_no_link_hides_other_runs(folder: RunFolder, tmp_path: Path) -> None:
+    """As in what others have copied there."""
+    (tmp_path / "link").symlink_to("0" * 300)
+    (bad := tmp_path / "bad").mkdir()
+    (bad / HEAD_FILE).symlink_to("0" * 300)
+    os.utime(bad / HEAD_FILE, (0, 0), follow_symlinks=False)
+    assert newest_run(tmp_path) == folder.path
+    assert run_folders(tmp_path).keys() == {folder.path, bad}
+    assert run_folders(tmp_path.parent, 2).keys() >= {folder.path, bad}
+    assert newest_run(tmp_path / "gone") is None
 
 
 def test_a_new_run_has_no_records(folder: RunFolder) -> None:

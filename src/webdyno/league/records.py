@@ -18,7 +18,7 @@ from webdyno.evidence.differences import machine_differences
 from webdyno.evidence.point_data import RunData
 from webdyno.league.judged import JudgedRun
 from webdyno.league.task import key_of
-from webdyno.measure.folder import HEAD_FILE, RunFolder
+from webdyno.measure.folder import RunFolder, run_folders
 from webdyno.measure.session import rounds_are_over
 
 LEAGUE_FOLDER = Path("league")
@@ -105,8 +105,7 @@ class LeagueFolder:
 
     def runs(self) -> list[LeagueRun]:
         """Return all runs, the newest first, but for those that are passed over."""
-        heads = self.path.glob(f"*/*/*/{HEAD_FILE}")
-        runs = [run for head in heads if (run := self._run_or_none(head.parent))]
+        runs = [run for path in run_folders(self.path, 3) if (run := self._run_or_none(path))]
         return sorted(runs, key=lambda run: run.head.started_at, reverse=True)
 
     def machines(self) -> list[MeasuredMachine]:

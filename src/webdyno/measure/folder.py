@@ -76,9 +76,26 @@ _ONE_READS = Lock()
 
 def newest_run(below: Path) -> Path | None:
     """Return the folder of the run that began last, of those in a folder; None where none is."""
-    heads = below.glob(f"*/{HEAD_FILE}")
-    newest = max(heads, key=lambda head: head.stat().st_mtime, default=None)
-    return newest and newest.parent
+    began_at = run_folders(below)
+    return max(began_at, key=began_at.__getitem__, default=None)
+
+
+def run_folders(below: Path, depth: int = 1) -> dict[Path, float]:
+    """Return the folders of runs so deep below a folder, and when each began.
+
+    What can't be looked into is passed over, such as a link to a name that is too long.
+    """
+    places = [below]
+    for _ in range(depth):
+        above, places = places, []
+        for place in above:
+            with suppress(OSError):
+                places += place.iterdir()
+    began_at = {}
+    for place in places:
+        with suppress(OSError):
+            began_at[place] = (place / HEAD_FILE).lstat().st_mtime
+    return began_at
 
 
 def run_around(path: Path) -> Path | None:

@@ -199,10 +199,10 @@ def _bisect(
 def _draw_profiles(run: Path) -> None:
     from webdyno.core.run import EXPLAIN_FOLDER
     from webdyno.interfaces.cli.result import draw
-    from webdyno.measure.folder import HEAD_FILE, RunFolder
+    from webdyno.measure.folder import RunFolder, run_folders
 
-    for head in sorted((run / EXPLAIN_FOLDER).glob(f"*/{HEAD_FILE}")):
-        draw(RunFolder.open(head.parent))
+    for path in sorted(run_folders(run / EXPLAIN_FOLDER)):
+        draw(RunFolder.open(path))
 
 
 def _add_to_history(file: Path, answer: "GateJudgement") -> None:
