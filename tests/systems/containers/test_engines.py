@@ -173,7 +173,15 @@ def test_what_a_revision_has_not_built_is_no_link(client: Path, name: str) -> No
         "run --mount=type=cache,target=/x --network=host wget x",
         "RUN \\\n # why\n --network=host wget x",
         'ONBUILD RUN --net\\\nwo"rk"=host wget x',
-        "# escape=`\nRUN `\n  --network=default x",
+        "# escape=`\nRUN `\n--network=default x",
+        *(f"RUN{blank}--network=host x" for blank in "\t\v\f\r"),
+        "RUN \v# --network=host x",
+        "RUN --mount=target=/\\\n\x1c# --network=host x",
+        'RUN --mount="target=/\\\n # x" --net\\\n# y\nwork=host x',
+        "RUN\\\n \\\n\n\t# why\n --net\\ \nwork=host x",
+        "RU\\\r\nN --network=host x",
+        "LABEL a=`\nRUN --network=host x",
+        "COPY <<'E\\' /x\nE\\\nRUN --network=host x",
     ],
 )
 def test_a_revision_s_build_chooses_no_network(client: Path, step: str) -> None:
@@ -181,12 +189,12 @@ def test_a_revision_s_build_chooses_no_network(client: Path, step: str) -> None:
     (client / "docker").write_text("#!/bin/sh\nexit 1\n")
     (client / "docker").chmod(0o755)
     file = client / "Dockerfile"
-    file.write_text(f"FROM scratch\n{step}\n")
+    file.write_bytes(f"FROM scratch\n{step}\n".encode())
     build = Build(file, client, is_revision=True)
     with pytest.raises(UserError, match="a revision's build has no other network"):
         Docker(SOCKET, "28", takes_groups=False).build("web", build, lambda _: None)
     cached = "RUN --mount=type=cache,target=/x yarn --network-timeout 9"
-    file.write_text(f'{cached}\nCMD ["a", "--network=b"]\n')
+    file.write_text(f'{cached}\n# not by RUN --network=host\nCMD ["a", "--network", "b"]\n')
     with pytest.raises(OperationError, match="building web failed"):
         Docker(SOCKET, "28", takes_groups=False).build("web", build, lambda _: None)
 

@@ -35,11 +35,10 @@ SHOWN_LINES = 25
 SCRIPT = "start.sh"
 SCRIPTS = Path(__file__).parent
 """Where the parts of scripts are."""
-WITH_NETWORK = re.compile(
-    r"^[^\S\n]*(?:onbuild[^\S\n]+)?run[^\S\n]+(?:--.*)?--network[=\s].*",
-    re.IGNORECASE | re.MULTILINE,
-)
-"""A step of a container file, one line without quotes."""
+NETWORK = "--network="
+COMMENTS = (re.compile(r"[^\S\x1c-\x1f]*#"), re.compile("#"))
+"""How comments among a step's lines begin: to BuildKit also behind blanks, which are Go's."""
+QUOTES = str.maketrans("", "", "\\`\"'")
 NAMED_VOLUME = re.compile(r"--volume=([A-Za-z0-9][\w.-]*):")
 
 
@@ -213,12 +212,20 @@ def _refuse_links(build: Build) -> None:
 
 
 def _refuse_networks(file: Path) -> None:
-    """Newer engines let a step of a build choose the machine's own network."""
-    text = read_named(file, MIB).decode(errors="replace")
-    lines = (line for line in text.splitlines() if not line.lstrip().startswith("#"))
-    whole = re.sub(r"[\\`][ \t]*\n\s*", "", "\n".join(lines))  # instructions have several lines
-    if match := WITH_NETWORK.search(re.sub(r"[\\`\"']", "", whole)):
-        raise UserError(f"{file}: {match[0].strip()}: a revision's build has no other network")
+    """Newer engines let a step of a build choose the machine's own network.
+
+    Where a step begins and which lines are its own, each engine says by itself. So no file has
+    that option, whatever it would be a part of, and however it is broken into lines or quoted.
+    """
+    lines = read_named(file, MIB).decode(errors="replace").split("\n")
+    readings = (
+        "".join(line.rstrip() for line in lines if not comment.match(line)) for comment in COMMENTS
+    )
+    if any(NETWORK in reading.translate(QUOTES) for reading in readings):
+        raise UserError(
+            f"{file} has {NETWORK}…: a revision's build has no other network; to a program of its "
+            "own say it with a blank instead of ="
+        )
 
 
 def image_of(inspected: str) -> Image:
