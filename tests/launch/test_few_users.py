@@ -38,6 +38,6 @@ def test_users_are_as_many_as_log_in_within_seconds_unless_somebody_says_how_man
     monkeypatch.setattr("os.sched_getaffinity", lambda _: {0, 1})
     said: list[str] = []
     caller = Caller(said.append, lambda _: nullcontext())  # type: ignore[arg-type, return-value]
-    found = _with_few_users(with_load(load), Catalogue.load(), caller, frozenset())
+    found = _with_few_users(with_load(load), Catalogue.load(), caller, frozenset(), None)
     assert found.load.connections == users
     assert bool(said) == (users != load.connections)

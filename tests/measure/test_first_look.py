@@ -1,19 +1,22 @@
 """Loads from logs: what is answered otherwise than the log says is found before measuring."""
 
+import os
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
+from unittest.mock import Mock
 
 import pytest
 
 import webdyno.measure.first_look
+from ordinary_user import NOBODY
 from webdyno.config import Catalogue, CommandLine, read_experiment
 from webdyno.core.errors import UserError
-from webdyno.core.experiment import Experiment
+from webdyno.core.experiment import Experiment, State
 from webdyno.interfaces.cli.flags import RunFlags
 from webdyno.interfaces.cli.progress import at_terminal
 from webdyno.launch.consent import without_unlike
-from webdyno.measure.first_look import UNLIKE, Unlike, unlike_requests, without
+from webdyno.measure.first_look import UNLIKE, Unlike, login_takes_s, unlike_requests, without
 
 CATALOGUE = Catalogue.load()
 REQUESTS: list[dict[str, Any]] = [
@@ -99,6 +102,27 @@ def test_where_most_is_unlike_nothing_is_excluded(monkeypatch: pytest.MonkeyPatc
 def test_what_is_of_no_log_is_measured_as_it_is() -> None:
     experiment = of_a_log(TWO).model_copy(update={"workload": {}})
     assert without_unlike(experiment, CATALOGUE, at_terminal(RunFlags(yes=False))) is experiment
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="needs root, for a folder of another user's")
+@pytest.mark.parametrize("is_there", [False, True])
+def test_commands_run_as_they_will_in_the_run(
+    open_folder: Path, monkeypatch: pytest.MonkeyPatch, *, is_there: bool
+) -> None:
+    """As the owner of its folder, where that is there already; nothing is started."""
+    monkeypatch.delenv("SUDO_UID", raising=False)
+    monkeypatch.setattr(webdyno.measure.first_look, "Agent", Mock(side_effect=ZeroDivisionError))
+    (said := open_folder / "said").touch()
+    said.chmod(0o666)
+    experiment = of_a_log(REQUESTS[:1]).replace(state=State(before_round=[f"id -u >{said}"]))
+    out = open_folder / "out"
+    if is_there:
+        out.mkdir()
+        os.chown(out, NOBODY, NOBODY)
+    for look in (unlike_requests, login_takes_s):
+        with pytest.raises(ZeroDivisionError):
+            look(experiment, CATALOGUE, out=out)
+        assert said.read_text() == (f"{NOBODY}\n" if is_there else "0\n")
 
 
 def test_nothing_is_left_of_the_look(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -219,13 +219,14 @@ def without_unlike(
     catalogue: Catalogue,
     caller: Caller,
     vouched: frozenset[str] = frozenset(),
+    out: Path | None = None,
 ) -> Experiment:
     """Return an experiment of a log without what variants answer otherwise, or raise UserError."""
     if not _can_be_looked_at(experiment, catalogue):
         return experiment
     from webdyno.measure.first_look import unlike_requests, without
 
-    unlike = unlike_requests(experiment, catalogue, vouched)
+    unlike = unlike_requests(experiment, catalogue, vouched, out)
     if not unlike:
         return experiment
     differences = _differences_of(experiment, unlike)

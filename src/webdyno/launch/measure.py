@@ -71,8 +71,8 @@ def measure_again(
 
         refuse_too_short(experiment, catalogue)
     vouched = _provide(experiment, catalogue, out or Path("the new run"), caller)
-    experiment = without_unlike(experiment, catalogue, caller, vouched)
-    experiment = _with_few_users(experiment, catalogue, caller, vouched)
+    experiment = without_unlike(experiment, catalogue, caller, vouched, out)
+    experiment = _with_few_users(experiment, catalogue, caller, vouched, out)
     if said := state_that_stays(experiment, catalogue):
         caller.notify(said)
     from webdyno.measure.budget import estimate_text
@@ -90,7 +90,11 @@ def measure_again(
 
 
 def _with_few_users(
-    experiment: Experiment, catalogue: Catalogue, caller: Caller, vouched: frozenset[str]
+    experiment: Experiment,
+    catalogue: Catalogue,
+    caller: Caller,
+    vouched: frozenset[str],
+    out: Path | None,
 ) -> Experiment:
     """Return an experiment whose users log in within some seconds, where nobody says how many."""
     load, varied = experiment.load, experiment.factors
@@ -101,7 +105,7 @@ def _with_few_users(
     from webdyno.measure.first_look import login_takes_s
     from webdyno.measure.point import FEW_USERS, LONG_LOGINS_S
 
-    takes_s = login_takes_s(experiment, catalogue, vouched)
+    takes_s = login_takes_s(experiment, catalogue, vouched, out)
     at_once = len(os.sched_getaffinity(0))
     most = max(FEW_USERS, int(LONG_LOGINS_S * at_once / max(takes_s, 1e-6)))
     if most >= load.connections:

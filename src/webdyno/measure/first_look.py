@@ -85,15 +85,19 @@ class Unlike(NamedTuple):
 
 
 def unlike_requests(
-    experiment: Experiment, catalogue: Catalogue, vouched: frozenset[str] = frozenset()
+    experiment: Experiment,
+    catalogue: Catalogue,
+    vouched: frozenset[str] = frozenset(),
+    out: Path | None = None,
 ) -> list[Unlike]:
     """Start all variants once, ask each for everything, and return what the check would refuse.
 
-    `vouched` are addresses on other machines that may be asked. Raise UserError, OperationError.
+    `vouched` are addresses on other machines that may be asked, `out` is the run's folder where it
+    was named. Raise UserError, OperationError.
     """
     there = plan_points(experiment)[0].experiment
     variants = plan_variants(there, catalogue)
-    with _started(there, variants, variants, vouched) as (agent, urls):
+    with _started(there, variants, variants, vouched, out) as (agent, urls):
         shares = variants[0].shares
         return [
             Unlike(number, why, shares[number])
@@ -107,11 +111,13 @@ def _started(
     variants: Sequence[PlannedVariant],
     some: Sequence[PlannedVariant],
     vouched: frozenset[str],
+    out: Path | None,
 ) -> Iterator[tuple[Agent, dict[str, str]]]:
     """Start some of the variants, and yield who asks them, with their URLs by name."""
     with ExitStack() as exits:
         folder = Path(exits.enter_context(TemporaryDirectory(prefix="webdyno-look-")))
-        exits.enter_context(in_state(experiment.state, folder / "state.log", caller(folder)))
+        user = caller(out if out and out.is_dir() else folder)
+        exits.enter_context(in_state(experiment.state, folder / "state.log", user))
         agent = Agent(variants, OpenTestbeds(exits, vouched=vouched).of_variants(experiment))
         exits.callback(agent.end)
         urls = {}
@@ -123,13 +129,16 @@ def _started(
 
 
 def login_takes_s(
-    experiment: Experiment, catalogue: Catalogue, vouched: frozenset[str] = frozenset()
+    experiment: Experiment,
+    catalogue: Catalogue,
+    vouched: frozenset[str] = frozenset(),
+    out: Path | None = None,
 ) -> float:
     """Return how long the baseline takes to let a user in; 0 where it doesn't."""
     there = plan_points(experiment)[0].experiment
     variants = plan_variants(there, catalogue)
     variant = variants[0]
-    with _started(there, variants, [variant], vouched) as (agent, urls):
+    with _started(there, variants, [variant], vouched, out) as (agent, urls):
 
         def took_s(users: Users | None) -> float:
             asked = Questions(variant.asked[:1], variant.load, (), users, bool(vouched))
