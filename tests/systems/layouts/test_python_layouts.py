@@ -390,7 +390,18 @@ def test_the_python_that_is_wanted_makes_the_environment_or_is_named(
     shim.chmod(0o755)
     here = {"python3": "/usr/bin/python3", "python3.99": str(shim), str(shim): str(shim)}
     monkeypatch.setattr("shutil.which", lambda name, **_: here.get(name))
-    (doubt,) = with_its_python(app, tmp_path).doubts
-    assert doubt.startswith(f"{file} wants Python 3.99, and python3 is 3.")
+    found = with_its_python(app, tmp_path)
+    assert found.build == (
+        "python3 -m venv .tools && .tools/bin/pip install --quiet uv && .tools/bin/uv venv --quiet "
+        "--seed --python 3.99 .venv && .venv/bin/pip install --quiet -r requirements.txt"
+    )
+    assert found.notes[0].startswith(f"{file} has Python 3.99, and python3 is 3.")
     (tmp_path / file).write_text(text.replace("3.99", "3.6"))
     assert with_its_python(app, tmp_path) == app
+    (tmp_path / file).unlink()
+    (tmp_path / "Dockerfile").write_text("FROM python:3.8-slim\n")
+    makes = "(.tools/bin/uv venv --quiet --seed --python 3.8 .venv || python3 -m venv .venv) && "
+    assert makes in (with_its_python(app, tmp_path).build or "")
+    (tmp_path / "Dockerfile").write_text("FROM python:3.6-slim\n")
+    (doubt,) = with_its_python(app, tmp_path).doubts
+    assert doubt.startswith("Dockerfile has Python 3.6, and python3 is 3.")

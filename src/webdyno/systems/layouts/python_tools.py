@@ -196,8 +196,25 @@ def with_its_python(app: FoundApp, folder: Path) -> FoundApp:
     if program and not _is_empty_shim(program):
         build = (app.build or "").replace(VENV, VENV.replace("python3", f"python3.{minor}"))
         return replace(app, build=build)
-    doubt = (TOO_NEW if is_newer else TOO_OLD).format(file=file, minor=minor, here=here[0])
-    return app.hindered(Hindrance.HERE, doubt)
+    if minor < OLDEST_OF_UV:
+        doubt = (TOO_NEW if is_newer else TOO_OLD).format(file=file, minor=minor, here=here[0])
+        return app.hindered(Hindrance.HERE, doubt)
+    note = f"{file} has Python 3.{minor}, and python3 is {here[0]} here: uv gets that one"
+    build = (app.build or "").replace(VENV, _venv_by_uv(minor, or_here=is_newer))
+    return replace(app, build=build, notes=(*app.notes, note))
+
+
+OLDEST_OF_UV = 8
+"""Of Python 3: those before can't be had from uv."""
+
+
+def _venv_by_uv(minor: int, *, or_here: bool) -> str:
+    """Return what makes `.venv` by a Python that isn't here; `or_here`: else by the one that is."""
+    has_uv = shutil.which(UV) is not None
+    program = UV if has_uv else f".tools/bin/{UV}"
+    gets = "" if has_uv else f"python3 -m venv .tools && .tools/bin/pip install --quiet {UV} && "
+    makes = f"{program} venv --quiet --seed --python 3.{minor} .venv"
+    return f"{gets}({makes} || {VENV})" if or_here else gets + makes
 
 
 def _is_empty_shim(program: str) -> bool:

@@ -23,6 +23,9 @@ BY_WORDS = {
         "a package of it is for an older Python than python3 is here: have the build make .venv by "
         "that one, as in --build 'python3.9 -m venv .venv && …'"
     ),
+    r"No interpreter found for Python (?P<what>3\.\d+)|python-build-standalone": (
+        "its Python isn't here, and uv can't get it: install that one, which build then has to name"
+    ),
     r"Cannot find (?:module|package) ['\"](?P<what>[^'\"]+)": (
         "{what} isn't there: build has to install it, or to make it"
     ),
