@@ -368,17 +368,25 @@ def test_whatever_a_file_holds_is_read_or_refused(
 def test_values_of_arguments_stand_in_no_command_line(
     folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setenv("MINE", "already")
+    """But for those of names by which the engine itself works, with another value."""
+    for name in ("MINE", "DOCKER_HOST", "https_proxy", "DOCKER_PASSWORD"):
+        monkeypatch.setenv(name, "already")
+    arguments = (
+        "{TOKEN: s3cret, MINE: other, a-b: x, DOCKER_HOST: h, https_proxy: p, DOCKER_PASSWORD: pw}"
+    )
     (folder / "compose.yaml").write_text(
-        "services: {web: {build: {context: ., args: {TOKEN: s3cret, MINE: other, a-b: x}}}}\n"
+        f"services: {{web: {{build: {{context: ., args: {arguments}}}}}}}\n"
     )
     (mine,) = compose_services([folder / "compose.yaml"], "", "here", print)
     assert mine.build
-    assert mine.build.variables == {"TOKEN": "s3cret"}
+    assert mine.build.variables == {"TOKEN": "s3cret", "MINE": "other", "DOCKER_PASSWORD": "pw"}
     assert mine.build.options == (
         "--build-arg=TOKEN",
-        "--build-arg=MINE=other",
+        "--build-arg=MINE",
         "--build-arg=a-b=x",
+        "--build-arg=DOCKER_HOST=h",
+        "--build-arg=https_proxy=p",
+        "--build-arg=DOCKER_PASSWORD",
     )
     (its,) = compose_services([folder / "compose.yaml"], "", "here", print, folder)
     assert its.build

@@ -35,7 +35,7 @@ from webdyno.systems.containers.compose_rights import (
     rights_of,
     volume_of,
 )
-from webdyno.systems.containers.engine import Build
+from webdyno.systems.containers.engine import Build, heeds
 from webdyno.systems.env_files import or_example
 
 OPTIONS = {
@@ -259,7 +259,9 @@ def _build(keys: object, project: ComposeProject) -> Build:
     hidden = {
         name: value
         for name, value in arguments.items()
-        if project.within is None and name.isidentifier() and os.environ.get(name, value) == value
+        if project.within is None
+        and name.isidentifier()
+        and (os.environ.get(name, value) == value or not heeds(name))
     }
     given = [name if name in hidden else f"{name}={value}" for name, value in arguments.items()]
     options = [f"--build-arg={argument}" for argument in given]

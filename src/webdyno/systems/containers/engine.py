@@ -104,6 +104,18 @@ class StartFiles:
 
 PROXIES = {"HTTP_PROXY", "HTTPS_PROXY", "FTP_PROXY", "ALL_PROXY", "NO_PROXY"}
 """Variables that engines pass on to a build, in capitals; so do small letters."""
+HEEDED = re.compile(
+    r"PATH|HOME|USER|PWD|TMPDIR|TERM|TZ|LANG|(?:LC|LD|XDG|BUILDAH|BUILDKIT|BUILDX|CONTAINERS)_\w+|"
+    r"CONTAINER_(?:HOST|CONNECTION|SSHKEY)|REGISTRY_AUTH_FILE|STORAGE_(?:DRIVER|OPTS)|SSH_AUTH_SOCK|"
+    r"DOCKER_(?:HOST|CONTEXT|CONFIG|CERT_PATH|TLS\w*|API_VERSION|BUILDKIT|DEFAULT_PLATFORM|CLI_\w+|"
+    r"CONTENT_TRUST\w*)|SSL_CERT_(?:FILE|DIR)|DBUS_\w+|GO(?:DEBUG|GC|MAXPROCS|MEMLIMIT|TRACEBACK)"
+)
+"""Others by which they themselves work."""
+
+
+def heeds(name: str) -> bool:
+    """Whether engines work by a variable, so that a build can't have another value of it."""
+    return name.upper() in PROXIES or bool(HEEDED.fullmatch(name))
 
 
 class Engine(ABC):
