@@ -17,8 +17,8 @@ READ_AS_TEXT = re.compile(
 def test_names_of_mounts_begin_no_line_or_field_of_their_own(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    told = b" /a tmpfs rw,x 0 0\n\xffs\xc2\x85 /b\\040c\x0ccgroup2\x0crw\x1c fuse.x rw 0 0\n"
-    monkeypatch.setattr(Path, "read_bytes", lambda _: told)
+    listed = b" /a tmpfs rw,x 0 0\n\xffs\xc2\x85 /b\\040c\x0ccgroup2\x0crw\x1c fuse.x rw 0 0\n"
+    monkeypatch.setattr(Path, "read_bytes", lambda _: listed)
     assert mounts() == [
         Mount("/a", "tmpfs", ["rw", "x"]),
         Mount("/b\\040c\x0ccgroup2\x0crw\x1c", "fuse.x", ["rw"]),
