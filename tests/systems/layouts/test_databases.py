@@ -223,6 +223,28 @@ FOUND: dict[str, tuple[Files, dict[str, str], str | None, str]] = {
 }
 
 
+def test_drivers_of_a_workspace_s_members_and_in_any_letters_are_known(tmp_path: Path) -> None:
+    (tmp_path / "python").mkdir()
+    files: Files = {
+        "requirements.txt": "Flask\nPyMySQL==1.1\n",
+        "app.py": "app = Flask(__name__)\nos.getenv('MYSQL_HOST')\n",
+    }
+    found = find_app(laid_out(tmp_path / "python", files))
+    assert found
+    assert found.services == {"db": "mariadb"}
+    (tmp_path / "rust").mkdir()
+    files = {
+        "Cargo.toml": '[workspace]\nmembers = ["web"]\n',
+        "Cargo.lock": "",
+        "web/Cargo.toml": '[package]\nname = "web"\n[dependencies]\n'
+        'sqlx = { features = ["postgres"] }\n',
+        "web/src/main.rs": 'env::var("PORT"); env::var("DATABASE_URL"); axum::serve(l, app)\n',
+    }
+    found = find_app(laid_out(tmp_path / "rust", files))
+    assert found
+    assert found.services == {"db": "postgresql"}
+
+
 @pytest.mark.parametrize("name", FOUND)
 def test_databases_are_found_and_filled(tmp_path: Path, name: str) -> None:
     files, services, setup, exported = FOUND[name]

@@ -220,6 +220,7 @@ def test_a_database_that_is_asked_over_https_is_named(tmp_path: Path) -> None:
             "REDIS_HOST=$CACHE_HOST REDIS_PASSWORD=$CACHE_PASSWORD REDIS_PORT=$CACHE_PORT ",
         ),
         ("process.env.APP_REDIS_HOST", "APP_REDIS_HOST=$CACHE_HOST:$CACHE_PORT "),
+        ('readEnv("REDIS_ADDR")', "REDIS_ADDR=$CACHE_HOST:$CACHE_PORT "),
     ],
 )
 def test_redis_is_found_by_parts(tmp_path: Path, reads: str, passes: str) -> None:

@@ -312,6 +312,20 @@ CASES = {
 }
 
 
+def test_settings_for_production_that_are_not_whole_are_not_taken(tmp_path: Path) -> None:
+    files: Files = {
+        "requirements.txt": "django\ngunicorn\n",
+        "manage.py": MANAGE,
+        "shop/settings/__init__.py": "INSTALLED_APPS = []\n",
+        "shop/settings/production.py": "from shop.settings import HOSTS\nDEBUG = False\n",
+        "shop/wsgi.py": "",
+    }
+    found = find_app(laid_out(tmp_path, files))
+    assert found
+    assert "DJANGO_SETTINGS_MODULE" not in found.environment
+    assert "shop.settings.production has no applications: shop.settings is taken" in found.notes
+
+
 def test_the_list_of_an_image_in_another_folder_is_installed(tmp_path: Path) -> None:
     files: Files = {
         "pyproject.toml": "[tool.ruff]\n",

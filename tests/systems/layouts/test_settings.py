@@ -337,10 +337,10 @@ WANTED: dict[str, tuple[Files, str]] = {
             "requirements.txt": "flask\ngunicorn\n",
             "app.py": "import config\napp = Flask(__name__)\n",
             "config.py": 'MAIL = os.environ["MAIL_HOST"]\nif local:\n    B = environ["B"]\n'
-            'environ["C"] = "1"\n',
+            'environ["C"] = "1"\nPORT = int(os.getenv("MAIL_PORT"))\n',
             "tool.py": 'D = os.environ["D"]\n',
         },
-        "MAIL_HOST",
+        "MAIL_HOST, MAIL_PORT",
     ),
     "what a checked environment wants": (
         {

@@ -32,11 +32,12 @@ MAY_HAVE_DATABASE = re.compile(
 """In sources: without it a driver in a list of packages is unused."""
 OF_REDIS = re.compile(
     r"\b(?!TEST|\w{0,40}COMMANDER)(?:[A-Z0-9]+_){0,3}?REDIS_(?:[A-Z0-9]+_){0,2}?"
-    r"(?P<part>HOST(?:NAME)?|PORT|PASS(?:WORD)?|USER(?:NAME)?)\b"
+    r"(?P<part>HOST(?:NAME)?|ADDR(?:ESS)?|PORT|PASS(?:WORD)?|USER(?:NAME)?)\b"
 )
 """Variables of an application's own for the parts of where its Redis is."""
 PARTS_OF_REDIS = {
     **dict.fromkeys(("HOST", "HOSTNAME"), "$CACHE_HOST"),
+    **dict.fromkeys(("ADDR", "ADDRESS"), "$CACHE_HOST:$CACHE_PORT"),
     "PORT": "$CACHE_PORT",
     **dict.fromkeys(("PASS", "PASSWORD"), "$CACHE_PASSWORD"),
     **dict.fromkeys(("USER", "USERNAME"), "default"),
@@ -46,10 +47,10 @@ PARTS_OF_REDIS = {
 def redis_by_parts(text: str) -> dict[str, str]:
     """Return the variables by which sources find Redis, each with the value it gets."""
     variables = {match[0]: PARTS_OF_REDIS[match["part"]] for match in OF_REDIS.finditer(text)}
-    host, port = PARTS_OF_REDIS["HOST"], PARTS_OF_REDIS["PORT"]
-    if host not in variables.values():
+    host, port, both = (PARTS_OF_REDIS[part] for part in ("HOST", "PORT", "ADDR"))
+    if not {host, both} & {*variables.values()}:
         return {}
-    whole = host if port in variables.values() else f"{host}:{port}"
+    whole = host if port in variables.values() else both
     return {name: whole if value == host else value for name, value in sorted(variables.items())}
 
 

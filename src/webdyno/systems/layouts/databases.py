@@ -7,7 +7,7 @@ from pathlib import Path
 
 from webdyno.core.tables import read_text, read_toml, table
 from webdyno.systems.env_files import ENV_FILE
-from webdyno.systems.layouts.app import FoundApp, sources
+from webdyno.systems.layouts.app import FoundApp, matching, sources
 from webdyno.systems.layouts.database_parts import not_found, redis_by_parts
 from webdyno.systems.layouts.fills import filled_by_files
 from webdyno.systems.layouts.node_package import members_of, package_in
@@ -34,7 +34,7 @@ DRIVERS = {
         r"|gorm\.io/driver/postgres|uptrace/bun/driver/pgdriver|\blibpqxx\b|\bPostgreSQL::PostgreSQL\b"
     ),
     "mariadb": re.compile(
-        r"mysqlclient|pymysql|aiomysql|['\"](?:mysql2?|trilogy)['\"]|go-sql-driver"
+        r"(?i:mysqlclient|pymysql|aiomysql)|['\"](?:mysql2?|trilogy)['\"]|go-sql-driver"
         r"|gorm\.io/driver/mysql|\bmysqlcppconn|\blibm(?:ysqlclient|ariadb)\b"
     ),
     "redis": re.compile(r"(?<![\w-])(?:io|hi)?redis(?![\w-])|go-redis|redigo"),
@@ -267,6 +267,8 @@ def _filled_by_build(app: FoundApp) -> FoundApp:
 def packages_of(folder: Path) -> str:
     """Return the lists of what is needed, without what others need in their turn."""
     names = [*MANIFESTS, *filter(None, [list_of_image(folder)])]
+    cargo = table(read_toml(folder / "Cargo.toml") or {}, "workspace").get("members")
+    names += [f"{path.relative_to(folder)}/Cargo.toml" for path in matching(folder, cargo)]
     of_pipenv = "\n".join(table(read_toml(folder / "Pipfile") or {}, "packages"))
     package = package_in(folder)
     for member in members_of(folder, package) if package else ():

@@ -17,6 +17,7 @@ SETTINGS_MODULE = re.compile(r"""DJANGO_SETTINGS_MODULE["'],\s*["']([\w.]+)["']"
 DJANGO_PATH = re.compile(
     r"""^[ \t]*path\(\s*["']([\w./-]*)["']\s*,(?!\s*(?:include|admin))""", re.MULTILINE
 )
+IS_WHOLE = re.compile(r"\bINSTALLED_APPS\b|\bimport \*")
 PRODUCTION = ("production", "prod", "live", "deploy")
 THIS_HOST = re.compile(r"""["'](?:127\.0\.0\.1|\*)["']""")
 ALLOWED_HOSTS = re.compile(
@@ -96,6 +97,9 @@ def _django_settings(top: Path, usual: str) -> tuple[_DjangoSettings, list[str]]
     chosen = next((name for name in names if _module_text(top, name) is not None), usual)
     notes = [f"{chosen} holds its settings, not {usual}"] if chosen != usual else []
     text = _with_its_bases(top, chosen)
+    if chosen != usual and not IS_WHOLE.search(text):
+        notes = [f"{chosen} has no applications: {usual} is taken"]
+        chosen, text = usual, _with_its_bases(top, usual)
     if chosen != usual and (unknown := _undefined(text)):
         notes = [f"{chosen} calls {unknown}, which isn't there: {usual} is taken"]
         chosen, text = usual, _with_its_bases(top, usual)

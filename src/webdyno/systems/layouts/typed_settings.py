@@ -51,7 +51,15 @@ READ_AT_ONCE = re.compile(
 """As a module of Python's is imported, without a value in its place."""
 
 
+IS_CONVERTED = re.compile(
+    r"""\b(?:int|float|literal_eval|loads)\(\s{0,9}os\.(?:environ\.get|getenv)\("""
+    r"""\s{0,9}["'](?P<name>[A-Z][A-Z0-9_]+)["']\s{0,9}\)\s{0,9}\)"""
+)
+"""Without a value it is an error."""
+
+
 def _wanted_of_python(text: str) -> Iterator[str]:
+    yield from IS_CONVERTED.findall(text)
     yield from _of_python(text, WANTED_TYPE)
 
 

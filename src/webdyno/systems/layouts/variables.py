@@ -26,10 +26,12 @@ OWN_PORT = re.compile(r"\b(?:const|let|var|final)\s+PORT\b")
 PORT_OF_ENVIRONMENT = re.compile(r"""(?:\benv\.|["'`])PORT\b""")
 """What says that the variable is meant where a source calls something of its own so."""
 VARIABLE = re.compile(
-    r"""(?:process\.env\.|import\.meta\.env\.|(?:env|environ|ENV|Getenv|getenv|LookupEnv|var)"""
-    r"""(?:\.get|\.fetch|\.int|\.str|_var)?\s*[(\[]\s*["'`])(?P<name>[A-Z][A-Z0-9_]*)\b"""
+    r"""(?:process\.env\.|import\.meta\.env\.|(?:(?:env|environ|ENV|Getenv|getenv|LookupEnv|var)"""
+    r"""(?:\.get|\.fetch|\.int|\.str|_var)?|\b\w{0,30}[eE]nv\w{0,30}(?:<\w{1,30}>)?)"""
+    r"""\s*[(\[]\s*["'`])(?P<name>[A-Z][A-Z0-9_]*)\b"""
 )
-"""A variable of the environment that a source reads, in any of the languages."""
+"""A variable of the environment that a source reads, in any of the languages, or by a function of
+its own such as `getEnv`."""
 OF_PORT = re.compile(r"(?:[A-Z0-9]+_{1,2})*PORT")
 OF_HTTP_PORT = re.compile(r"(?:HTTP|SERVER|APP|API|WEB|LISTEN|SERVICE)_{1,2}(?:SERVER_)?PORT")
 """Of several ports, the one that clients ask."""
