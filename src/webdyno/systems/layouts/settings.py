@@ -117,8 +117,8 @@ def _copies(folder: Path, example: str) -> str:
     """Return what makes the file of its example, without addresses where a script reads it."""
     names = [match["name"] for match in PLAIN_VALUE.finditer(example_of(folder))]
     given = [name for name in names if IS_GIVEN.fullmatch(name)]
-    found = (BY_NODE_ENV.search(read_text(path) or "") for path in sources(folder, OF_NODE))
-    if by_mode := next(filter(None, found), None):
+    named = (BY_NODE_ENV.search(read_text(path) or "") for path in sources(folder, OF_NODE))
+    if by_mode := next(filter(None, named), None):
         return f"cp -n {example} {ENV_FILE}.production{by_mode['rest'] or ''}"
     scripts = [path for pattern in SCRIPTS for path in sorted(folder.glob(pattern))]
     texts = (read_text(path) or "" for path in scripts[:MOST_SCRIPTS] if path.is_file())
