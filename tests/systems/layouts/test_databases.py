@@ -223,6 +223,20 @@ FOUND: dict[str, tuple[Files, dict[str, str], str | None, str]] = {
 }
 
 
+def test_names_of_many_words_lead_to_a_database(tmp_path: Path) -> None:
+    files: Files = {
+        "requirements.txt": "flask\npymysql\n",
+        "app.py": "app = Flask(__name__)\nos.getenv('MY_OWN_SHOP_DB_HOST')\n",
+    }
+    found = find_app(laid_out(tmp_path, files))
+    assert found
+    assert found.services == {"db": "mariadb"}
+    (tmp_path / "app.py").write_text("app = Flask(__name__)\nos.getenv('DB_CONN_URL')\n")
+    found = find_app(tmp_path)
+    assert found
+    assert "DB_CONN_URL=" in (found.start or "")
+
+
 def test_drivers_of_a_workspace_s_members_and_in_any_letters_are_known(tmp_path: Path) -> None:
     (tmp_path / "python").mkdir()
     files: Files = {

@@ -158,6 +158,11 @@ PROGRAM: dict[str, Files] = {
         "Dockerfile": IMAGE,
         "compose.yaml": f"services: {{{WEB}, environment: [REDIS_HOST=localhost]}}, {DB}}}",
     },
+    "a front with TLS": {
+        **NODE,
+        "Dockerfile": IMAGE,
+        "compose.yaml": f"services: {{{WEB.replace('3000:3000', '443:443')}}}, {DB}}}",
+    },
     "rights on this machine": {
         **NODE,
         "Dockerfile": IMAGE,

@@ -285,6 +285,20 @@ def test_a_file_that_is_called_as_node_env_says_is_made(tmp_path: Path) -> None:
     assert (found.build or "").startswith("cp -n .env.example .env.production.local && npm install")
 
 
+def test_places_for_values_are_none(tmp_path: Path) -> None:
+    files: Files = {
+        "package.json": {"scripts": {"start": "node s.js"}, "dependencies": {"dotenv": "1"}},
+        "s.js": "listen(process.env.PORT)\n",
+        ".env.example": "A=1\nB=<number>\nC={C}\n",
+    }
+    make_repository(laid_out(tmp_path, files))
+    repository, app = repository_of(tmp_path), find_app(tmp_path)
+    assert repository
+    assert app
+    found = with_env_file(app, tmp_path, repository)
+    assert (found.build or "").startswith("grep -vE '=[<{].*[>}]' .env.example >.env && npm ")
+
+
 def test_addresses_stay_out_of_a_file_that_scripts_read(tmp_path: Path) -> None:
     files: Files = {
         "package.json": {"scripts": {"start": "node s.js"}, "dependencies": {"dotenv": "1"}},

@@ -59,6 +59,7 @@ IN_ITSELF = re.compile(
 )
 HOST = re.compile(r"(?:DB|DATABASE|PG|POSTGRES|MYSQL|MONGO|REDIS|CACHE|RABBITMQ)_{0,2}HOST")
 """Values, and names, of variables that say where another service is."""
+OF_TLS = {443, 8443}
 RUN_BY_NAME = re.compile(r"\b(?:npm|pnpm|yarn|bun) (?:run )?(?P<name>[\w:-]+)")
 
 
@@ -114,6 +115,8 @@ def _composition(folder: Path, text: str, inside: bool) -> Composition:
         raise UserError("")
     (name,) = fronts
     front = compose_services(files, name, text, lambda _: None, top)[-1]
+    if OF_TLS & {*front.ports}:
+        raise UserError(f"{text}: {name} speaks TLS, for which it needs a domain's certificate")
     starts = {each: _starts(keys, project.folder, folder) for each, keys in built.items()}
     for each, keys in built.items():
         if develops := DEVELOPS.search(starts[each]):

@@ -31,7 +31,7 @@ MAY_HAVE_DATABASE = re.compile(
 )
 """In sources: without it a driver in a list of packages is unused."""
 OF_REDIS = re.compile(
-    r"\b(?!TEST|\w{0,40}COMMANDER)(?:[A-Z0-9]+_){0,3}?REDIS_(?:[A-Z0-9]+_){0,2}?"
+    r"\b(?!TEST|\w{0,40}COMMANDER)(?:[A-Z0-9]+_){0,4}?REDIS_(?:[A-Z0-9]+_){0,2}?"
     r"(?P<part>HOST(?:NAME)?|ADDR(?:ESS)?|PORT|PASS(?:WORD)?|USER(?:NAME)?)\b"
 )
 """Variables of an application's own for the parts of where its Redis is."""

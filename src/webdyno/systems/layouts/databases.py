@@ -49,11 +49,13 @@ CONNECTS = {
 OF_ANY = r"DATABASE_URL\b|DB_HOST\b|env\.db\(|dj_database_url\.config\("
 URLS = {
     "postgresql": re.compile(
-        r"(?:(?!TEST)[A-Z0-9]+_)*(?:DATABASE|DB|POSTGRES(?:QL)?|PG)_{1,2}(?:URL|URI|DSN|CONNECTION)"
+        r"(?:(?!TEST)[A-Z0-9]+_)*(?:DATABASE|DB|POSTGRES(?:QL)?|PG)_{1,2}(?:CONN(?:ECTION)?_)?"
+        r"(?:URL|URI|DSN|CONNECTION|STRING)"
         r"|(?:APP_)?DSN"
     ),
     "mariadb": re.compile(
-        r"(?:(?!TEST)[A-Z0-9]+_)*(?:DATABASE|DB|MYSQL|MARIADB)_{1,2}(?:URL|URI|DSN|CONNECTION)"
+        r"(?:(?!TEST)[A-Z0-9]+_)*(?:DATABASE|DB|MYSQL|MARIADB)_{1,2}(?:CONN(?:ECTION)?_)?"
+        r"(?:URL|URI|DSN|CONNECTION|STRING)"
         r"|(?:APP_)?DSN"
     ),
     "redis": re.compile(r"(?:(?!TEST)[A-Z0-9]+_)*REDIS_{1,2}(?:URL|URI|DSN)"),
@@ -123,7 +125,7 @@ DIALECTS = {
 psycopg from 2.1 on."""
 WITH_DIALECT = re.compile(r"sqlalchemy|sqlmodel", re.IGNORECASE)
 NAMED = re.compile(
-    r"\b(?:(?!TEST)[A-Z0-9]+_{1,2}){0,2}?"
+    r"\b(?:(?!TEST)[A-Z0-9]+_{1,2}){0,4}?"
     r"(?:POSTGRES(?:QL)?|PG|SQL|DATABASE|MYSQL|MARIADB|RDS|TYPEORM|DB)_{1,2}(?:DATABASE_|DB_)?"
     r"(?P<part>HOST(?:NAME)?|SERVER|PORT|USER(?:NAME)?|PASS(?:WORD)?|DB|NAME|DATABASE)\b"
 )

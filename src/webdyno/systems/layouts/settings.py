@@ -101,6 +101,8 @@ def with_env_file(app: FoundApp, folder: Path, repository: Repository) -> FoundA
     return _with_values_of(app, example, inside) if _starts_without_file(app, inside) else app
 
 
+PLACE_FOR_VALUE = re.compile(r"^\w+[ \t]*=[ \t]*(?:<[^<>\n]+>|\{[^{}\n]+\})[ \t\r]*$", re.MULTILINE)
+"""A name in the place of a value, which no program takes for one."""
 BY_NODE_ENV = re.compile(
     r"\.env(?:\.\$\{|['\"`.]{1,2}\s{0,9}\+?\s{0,9})\s{0,9}process\.env\.NODE_ENV[^}\n]{0,30}\}?(?P<rest>\.local)?"
 )
@@ -124,6 +126,8 @@ def _copies(folder: Path, example: str) -> str:
     texts = (read_text(path) or "" for path in scripts[:MOST_SCRIPTS] if path.is_file())
     if given and any(map(SOURCED.search, texts)):
         return f"grep -vE '^({'|'.join(given)})=' {example} >{ENV_FILE}"
+    if PLACE_FOR_VALUE.search(example_of(folder)):
+        return f"grep -vE '=[<{{].*[>}}]' {example} >{ENV_FILE}"
     return f"cp -n {example} {ENV_FILE}"
 
 

@@ -236,7 +236,7 @@ GIVEN = re.compile(r"\b([A-Z][A-Z0-9_]*)=")
 WITHOUT_DEFAULT = re.compile(r"\$\{([A-Z][A-Z0-9_]*)\}")
 BUNDLED = {".ts", ".js", ".tsx", ".jsx", ".svelte", ".vue"}
 OF_BUNDLE = re.compile(
-    r"\bimport\.meta\.env\.(VITE_\w*(?:KEY|TOKEN|UR[LI]|HOST|ENDPOINT)\w*)(?!\s{0,9}(?:\|\||\?))"
+    r"\bimport\.meta\.env\.(VITE_\w*(?:KEY|TOKEN|UR[LI]|HOST|ENDPOINT)\w*)\b(?!\s{0,9}(?:\|\||\?|as\b))"
 )
 """What a bundle of Vite's has without a value in its place: the build reads it."""
 OF_SETTINGS = re.compile(r"settings|conf|constants|env")
