@@ -13,7 +13,6 @@ from pydantic import (
     Field,
     GetJsonSchemaHandler,
     InstanceOf,
-    JsonValue,
     SerializeAsAny,
     SerializerFunctionWrapHandler,
     TypeAdapter,
@@ -44,7 +43,7 @@ from webdyno.core.registry import WITHOUT_KEY, key_without, question_keys
 from webdyno.core.request import WrittenRequest, WrittenRequests, parts_of
 from webdyno.core.session import ValueName, Values
 from webdyno.core.setting import SettingValue, TunedVariant
-from webdyno.core.tables import as_table, is_table
+from webdyno.core.tables import TomlTable, as_table, is_table
 from webdyno.core.testbed import TestbedSettings
 from webdyno.core.text import Name, OneLine
 from webdyno.core.variant import Changes, Variant, with_changes
@@ -190,7 +189,7 @@ class Experiment(Model):
         AfterValidator(_few_points),
     ] = {}
     """Dotted keys and their levels, compared at every combination."""
-    workload: dict[str, JsonValue] = {}
+    workload: TomlTable = {}
     """What `webdyno traffic` found in the log that load and requests are made of. It is only kept
     with the run."""
     tuning: list[TunedVariant] = []
@@ -313,7 +312,11 @@ class Experiment(Model):
 
     def toml(self) -> str:
         """Return it as a file that `webdyno run` takes."""
-        return tomli_w.dumps(self.model_dump(mode="json", exclude_none=True))
+        requests, login = (
+            [request.without_nulls for request in each] for each in (self.requests, self.login)
+        )
+        written = self.replace(requests=requests, login=login)
+        return tomli_w.dumps(written.model_dump(mode="json", exclude_none=True))
 
     @property
     def has_users(self) -> bool:

@@ -14,7 +14,7 @@ from pydantic import AfterValidator, ConfigDict, Field, JsonValue, model_validat
 from webdyno.core.base import Model, Pause
 from webdyno.core.paths import WrittenPath, count_paths, demand_few_paths, spell_out
 from webdyno.core.session import PLACE, Capture, ValueName
-from webdyno.core.tables import is_table
+from webdyno.core.tables import is_table, without_nulls
 from webdyno.core.text import Name, with_secrets
 
 _TOKEN = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]{1,100}")
@@ -290,6 +290,16 @@ class WrittenRequest(Model):
         if self.message is not None:
             return self.message
         return self.body if self.json_ is None else json.dumps(self.json_, ensure_ascii=False)
+
+    @property
+    def without_nulls(self) -> "WrittenRequest":
+        """The same request as TOML can have it: its JSON as text, or a call's without them."""
+        plain = without_nulls(self.json_)
+        if plain == self.json_:
+            return self
+        if self.is_call:
+            return self.replace(json_=plain)
+        return self.replace(json_=None, body=self.text, headers=self.sent_headers)
 
     @property
     def call_json(self) -> str | None:

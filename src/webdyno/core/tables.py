@@ -11,7 +11,9 @@ from contextvars import ContextVar
 from dataclasses import dataclass
 from pathlib import Path
 from types import FrameType
-from typing import Any, TypeGuard
+from typing import Annotated, Any, TypeGuard
+
+from pydantic import AfterValidator, JsonValue
 
 from webdyno.core.errors import UserError
 from webdyno.core.files import MIB, open_given
@@ -169,6 +171,25 @@ def table(data: object, *keys: str) -> Table:
     for key in keys:
         data = as_table(data).get(key)
     return as_table(data)
+
+
+def without_nulls(data: JsonValue) -> JsonValue:
+    """Return data as TOML can have it."""
+    if is_table(data):
+        return {key: without_nulls(value) for key, value in data.items() if value is not None}
+    if isinstance(data, list):
+        return [without_nulls(value) for value in data if value is not None]
+    return data
+
+
+def _can_be_toml(table: Table) -> Table:
+    if without_nulls(table) != table:
+        raise ValueError("holds a null, which TOML doesn't know; leave it out")
+    return table
+
+
+TomlTable = Annotated[dict[str, JsonValue], AfterValidator(_can_be_toml)]
+"""A table that may have any keys, and values as TOML has them."""
 
 
 def tables_in(data: object) -> Iterator[Table]:

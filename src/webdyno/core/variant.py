@@ -7,13 +7,14 @@ import re
 from collections.abc import Iterable, Mapping
 from typing import Annotated, Any, TypeVar
 
-from pydantic import Field, JsonValue, model_validator
+from pydantic import Field, model_validator
 
 from webdyno.core.base import Model, Size
 from webdyno.core.paths import WrittenPaths
 from webdyno.core.setting import SettingValue
+from webdyno.core.tables import TomlTable
 
-Changes = dict[str, JsonValue]
+Changes = TomlTable
 """Keys of a table with other values; a table within it is changed key by key."""
 
 M = TypeVar("M", bound=Model)
