@@ -1,5 +1,6 @@
 """Heads of runs of others: whatever is in them, they are read in little time and memory."""
 
+import time
 import tomllib
 
 import pytest
@@ -11,7 +12,10 @@ from webdyno.core.load import Load
 from webdyno.core.patterns import MOST_IGNORED
 from webdyno.core.request import WrittenRequest
 from webdyno.core.run import RunHead
+from webdyno.core.session import Capture, Values
+from webdyno.core.sweep import plan_points
 from webdyno.core.variant import Variant
+from webdyno.questions.compare.settings import OneSidedSettings
 
 
 def read(**changes: object) -> RunHead:
@@ -54,3 +58,57 @@ def test_a_body_with_nulls_is_the_same_in_the_file_that_repeats_a_run(body: obje
 def test_nulls_of_a_call_are_what_it_has_anyway() -> None:
     asked = WrittenRequest(method="a.B/C", json={"a": None, "b": 1})  # type: ignore[call-arg]
     assert asked.without_nulls.call_json == '{"b": 1}'
+
+
+def test_points_share_what_no_factor_changes() -> None:
+    """Else a small head with many points and requests would take gigabytes."""
+    requests = [WrittenRequest(path=f"/{number}") for number in range(20)]
+    varied = {"load.connections": [1, 2], "variants.nginx.settings.workers": [1, 2, 3]}
+    experiment = read(requests=requests, load=Load(), factors=varied, workload={"a": 1}).experiment
+    plans = plan_points(experiment)
+    assert [plan.experiment.load.connections for plan in plans] == [1, 1, 1, 2, 2, 2]
+    assert [plan.experiment.settings_of("nginx")["workers"] for plan in plans] == [1, 2, 3] * 2
+    other = next(name for name in experiment.variants if name != "nginx")
+    assert plan_points(plans[0].experiment)[0].experiment == plans[0].experiment
+    for plan in plans:
+        assert plan.experiment.factors == {}
+        assert plan.experiment.requests is experiment.requests
+        assert plan.experiment.workload is experiment.workload
+        assert plan.experiment.variants[other] is experiment.variants[other]
+
+
+def test_a_factor_may_be_a_key_of_a_question() -> None:
+    asks = OneSidedSettings(claim="faster")
+    varied = {"one_sided.claim": ["faster", "not-slower-by 5%"]}
+    plans = plan_points(run_head().experiment.replace(asks=asks, factors=varied))
+    claims = [plan.experiment.asks_as(OneSidedSettings).claim for plan in plans]
+    assert claims == ["faster", "not-slower-by 5%"]
+
+
+@pytest.mark.parametrize(
+    "keys",
+    [
+        {"requests": [WrittenRequest(path="/")] * 3_000, "load": Load()},
+        {"login": [WrittenRequest(path="/")] * 3_000},
+        {"load": Load(paths=["/"] * 3_000)},
+        {"workload": {"a": [[1]] * 3_000}},
+        {"values": {"a": Values(rows=[{"a": "1"}] * 3_000)}},
+    ],
+    ids=lambda keys: next(iter(keys)),
+)
+def test_many_points_have_few_requests(keys: dict[str, object]) -> None:
+    read(**keys)
+    with pytest.raises(ValidationError, match="1,000 combinations of levels and"):
+        read(**keys, factors={"load.connections": list(range(1, 1001))})
+
+
+def test_each_step_of_a_login_is_looked_at_once() -> None:
+    steps = [
+        WrittenRequest(path="/{{t}}", capture={f"a{number}": Capture(css="a")})
+        for number in range(2_000)
+    ]
+    steps[0] = WrittenRequest(path="/", capture={"t": Capture(css="a")})
+    requests = [WrittenRequest(path=f"/{each}/{{1..2}}") for each in range(2_000)]
+    began = time.process_time()
+    read(login=steps, requests=requests, load=Load())
+    assert time.process_time() - began < 2

@@ -4,6 +4,7 @@ What is said of each key here is what `docs/reference/experiment-file.md` says.
 """
 
 from collections.abc import Mapping
+from itertools import chain
 from math import prod
 from typing import Annotated, Any, Literal, Self, Unpack
 
@@ -43,13 +44,17 @@ from webdyno.core.registry import WITHOUT_KEY, key_without, question_keys
 from webdyno.core.request import WrittenRequest, WrittenRequests, parts_of
 from webdyno.core.session import ValueName, Values
 from webdyno.core.setting import SettingValue, TunedVariant
-from webdyno.core.tables import TomlTable, as_table, is_table
+from webdyno.core.tables import TomlTable, as_table, count_values, is_table
 from webdyno.core.testbed import TestbedSettings
 from webdyno.core.text import Name, OneLine
 from webdyno.core.variant import Changes, Variant, with_changes
 
 MOST_POINTS = 1_000
 """Combinations of levels in one experiment."""
+
+
+MOST_PARTS = 2_000_000
+"""Requests, paths and the like of one experiment, counted at each of its points."""
 
 
 class State(Model):
@@ -233,6 +238,7 @@ class Experiment(Model):
 
     @model_validator(mode="after")
     def _fits_together(self) -> Self:
+        self._check_points()
         self._check_search()
         self.asks.check(self)
         own_paths = [name for name, its in self.variants.items() if "paths" in its.load_changes]
@@ -243,6 +249,21 @@ class Experiment(Model):
         check_requests(self.requests, self.load, self.endpoint, own_paths=own_paths)
         check_users(self.login, self.requests, self.values, self.load)
         return self
+
+    def _check_points(self) -> None:
+        """Whoever reads it checks all of it at each combination of its levels."""
+        if not self.factors:
+            return
+        lists = [self.requests, self.login, self.load.paths, self.tuning]
+        rows = [values.rows for values in self.values.values()]
+        tables = [self.workload, self.load_with, *(each.tables for each in self.variants.values())]
+        longest = max(map(count_values, chain(*self.factors.values())))
+        parts = count_values([lists, rows, tables]) + longest
+        if (points := prod(map(len, self.factors.values()))) * parts > MOST_PARTS:
+            raise ValueError(
+                f"{points:,} combinations of levels and {parts:,} requests, paths and rows are "
+                "too many together; leave some levels out"
+            )
 
     def _check_search(self) -> None:
         decides = self.measure.decide_on == CAPACITY
@@ -312,9 +333,8 @@ class Experiment(Model):
 
     def toml(self) -> str:
         """Return it as a file that `webdyno run` takes."""
-        requests, login = (
-            [request.without_nulls for request in each] for each in (self.requests, self.login)
-        )
+        requests = [request.without_nulls for request in self.requests]
+        login = [request.without_nulls for request in self.login]
         written = self.replace(requests=requests, login=login)
         return tomli_w.dumps(written.model_dump(mode="json", exclude_none=True))
 

@@ -5,7 +5,7 @@ Its connections may be users, who log in and go through flows (`check_users`).
 What is said of each key here is what `docs/reference/experiment-file.md` says.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping, Sequence, Set
 from typing import Annotated, Literal
 
 from pydantic import Field, Strict, model_validator
@@ -291,7 +291,7 @@ def _check_messages(requests: Sequence[WrittenRequest], load: Load) -> None:
 def _check_replay(replay: str, requests: Sequence[WrittenRequest], endpoint: str | None) -> None:
     if endpoint is not None or any(request.stands_for > 1 for request in requests):
         raise ValueError("a replay asks for all of the [[requests]], each with one path")
-    if max(unpack_replay(replay).numbers) >= len(requests):
+    if unpack_replay(replay).last_number >= len(requests):
         raise ValueError(
             f"the replay asks for more than the {len(requests)} [[requests]]; they are in the file "
             "that was written with it"
@@ -335,8 +335,8 @@ def check_users(
         raise ValueError("a replay sends each call as it is; omit [values]")
     if any(request.flow for request in login):
         raise ValueError("[[login]] is one flow already; omit flow there")
-    for request in (*login, *requests):
-        if request.stands_for > 1 and (request.flow or request in login):
+    for request in (*login, *(request for request in requests if request.flow)):
+        if request.stands_for > 1:
             raise ValueError(f"{request.path} stands for many; give a value from [values] instead")
     _check_places(login, requests, values)
 
@@ -347,25 +347,24 @@ def _check_places(
     values: Mapping[str, Values],
 ) -> None:
     """Raise ValueError where a request needs what nothing before it gives."""
-    captured: list[str] = []
+    of_login, of_flow, flow = set[str](), set[str](), None
     for request in login:
-        _check_place(request, values, captured)
-        captured += request.capture
-    before, flow = captured, None
+        _check_place(request, values, of_login)
+        of_login.update(request.capture)
     are_users = has_users(login, requests, values)
     for request in requests:
         if request.flow is None or request.flow != flow:
-            before, flow = captured, request.flow
+            of_flow, flow = set(), request.flow
         is_filled = are_users or (values and request.is_call)
         if is_filled or request.path.startswith("{{"):
-            _check_place(request, values, before)
-        before = [*before, *request.capture]
+            _check_place(request, values, of_login, of_flow)
+        of_flow.update(request.capture)
 
 
 def _check_place(
-    request: WrittenRequest, values: Mapping[str, Values], captured: Sequence[str]
+    request: WrittenRequest, values: Mapping[str, Values], *captured: Set[str]
 ) -> None:
-    unknown = unknown_place(places(request.texts), values, captured)
+    unknown = unknown_place(places(request.texts), values, *captured)
     if unknown is None:
         return
     table = unknown.partition(".")[0]

@@ -66,7 +66,7 @@ def percent_encode(path: str) -> str:
 
 
 def _can_be_asked_for(path: str) -> str:
-    if not path.startswith(("/", "{{")) or any(c.isspace() or not c.isprintable() for c in path):
+    if not path.startswith(("/", "{{")) or " " in path or not path.isprintable():
         raise ValueError(f"a path starts with / and has no spaces (write %20), unlike {path!r:.80}")
     if "#" in path:
         raise ValueError(f"clients never send what follows a #, as in {path!r:.80}; leave it out")

@@ -8,7 +8,7 @@ from array import array
 from bisect import bisect_left
 from collections.abc import Iterator
 from dataclasses import dataclass
-from functools import lru_cache
+from functools import cached_property, lru_cache
 from itertools import accumulate, islice, pairwise
 from math import inf
 from pathlib import Path
@@ -63,6 +63,11 @@ class Replay:
     def span_s(self) -> float:
         """How long one repetition takes: a gap of mean length follows the last request."""
         return self.times_s[-1] * len(self.times_s) / (len(self.times_s) - 1)
+
+    @cached_property
+    def last_number(self) -> int:
+        """The largest of the numbers."""
+        return max(self.numbers)
 
     @property
     def rate_per_s(self) -> float:

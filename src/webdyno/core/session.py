@@ -1,7 +1,7 @@
 """Users that log in: what goes into their requests, and what is taken from responses."""
 
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence, Set
 from typing import Annotated, Literal, Self
 
 from pydantic import ConfigDict, Field, model_validator
@@ -90,14 +90,15 @@ def places(texts: Iterable[str]) -> list[str]:
 
 
 def unknown_place(
-    asked: Sequence[str], values: Mapping[str, Values], captured: Iterable[str]
+    asked: Sequence[str], values: Mapping[str, Values], *captured: Set[str]
 ) -> str | None:
     """Return the first place that nothing fills; columns of files are checked later."""
-    captured = set(captured)
     for name in asked:
         table, dot, column = name.partition(".")
         source = values.get(table)
-        if name in captured or (source and not dot and source.file is None and source.rows is None):
+        if any(name in each for each in captured):
+            continue
+        if source and not dot and source.file is None and source.rows is None:
             continue
         if source and dot and (source.file or column in (source.rows or [{}])[0]):
             continue

@@ -1,16 +1,17 @@
 """Answers next to each other: at the points of an experiment with factors, and of several runs."""
 
+from collections.abc import Sequence
 from functools import lru_cache
 from itertools import product
 from math import prod
-from typing import Literal
+from typing import Any, Literal
 
 from webdyno.core.base import Interval, Model
 from webdyno.core.experiment import Experiment, Level
 from webdyno.core.format import levels_text
 from webdyno.core.judgement import Judgement, Rank, Verdict
 from webdyno.core.text import Prose
-from webdyno.core.variant import key_parts, with_key
+from webdyno.core.variant import key_parts, opened_at, with_key
 
 
 class Point(Model):
@@ -62,18 +63,33 @@ def plan_points(experiment: Experiment) -> tuple[PointPlan, ...]:
     that the setting can't have.
     """
     combinations = list(product(*experiment.factors.values()))
+    keys = list(map(key_parts, experiment.factors))
+    given = _opened(experiment, keys)
     plans = []
     for number, combination in enumerate(combinations):
         levels = dict(zip(experiment.factors, combination, strict=True))
-        settings = experiment.model_dump(exclude={"factors"}, exclude_unset=True)
-        for key, level in levels.items():
-            settings = with_key(settings, key_parts(key), level)
+        settings = given
+        for key, level in zip(keys, combination, strict=True):
+            settings = with_key(settings, key, level)
         alone = Experiment.model_validate(settings)
         share_s = alone.measure.budget_s / len(combinations)
         asks = alone.asks.at_one_of(len(combinations))
-        planned = alone.replace(asks=asks).with_measure(budget_s=share_s)
+        shared = {name: its for name, its in given.items() if settings[name] is its}
+        planned = alone.replace(**shared | {"asks": asks}).with_measure(budget_s=share_s)
         plans.append(PointPlan(point=Point(number=number, levels=levels), experiment=planned))
     return tuple(plans)
+
+
+def _opened(experiment: Experiment, keys: Sequence[Sequence[str]]) -> dict[str, Any]:
+    """Return an experiment's data: tables where keys lead, else what all points share as it is."""
+    settings = opened_at(experiment, ())
+    settings.pop("factors", None)
+    asks = experiment.asks
+    if asks.key in {key[0] for key in keys}:
+        settings[asks.key] = settings.pop("asks", asks)
+    for key in keys:
+        settings = opened_at(settings, key)
+    return settings
 
 
 def only_at(experiment: Experiment, point: Point) -> Experiment:

@@ -192,6 +192,16 @@ TomlTable = Annotated[dict[str, JsonValue], AfterValidator(_can_be_toml)]
 """A table that may have any keys, and values as TOML has them."""
 
 
+def count_values(data: object) -> int:
+    """Return how many values there are in tables and lists, however deep."""
+    count, left = 0, [data]
+    while left:
+        inner = left.pop()
+        left += inner.values() if is_table(inner) else as_list(inner)
+        count += 1
+    return count
+
+
 def tables_in(data: object) -> Iterator[Table]:
     """Return the tables in tables and lists, however deep, the outer ones first."""
     if is_table(data):

@@ -4,7 +4,7 @@ Settings that differ in some keys, such as a variant's load, are changed by dott
 """
 
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Annotated, Any, TypeVar
 
 from pydantic import Field, model_validator
@@ -62,6 +62,16 @@ def with_key(data: Mapping[str, Any], key: Iterable[object], value: object) -> d
     return merge_tables(data, changes)
 
 
+def opened_at(data: Model | Mapping[str, Any], key: Sequence[str]) -> dict[str, Any]:
+    """Return data in which what leads to a key is tables; all else in it is what it was."""
+    is_model = isinstance(data, Model)
+    table = {name: getattr(data, name) for name in data.model_fields_set} if is_model else {**data}
+    inner = table.get(key[0]) if key else None
+    if isinstance(inner, Model | Mapping):
+        table[key[0]] = opened_at(inner, key[1:])
+    return table
+
+
 def merge_tables(data: Mapping[str, Any], changes: Mapping[str, Any]) -> dict[str, Any]:
     """Return data with some keys changed, and tables key by key."""
     both = dict(data)
@@ -104,6 +114,11 @@ class Variant(Model):
     def with_settings(self, settings: Mapping[str, SettingValue]) -> "Variant":
         """Return it with some settings changed."""
         return self.replace(settings={**self.settings, **settings})
+
+    @property
+    def tables(self) -> dict[str, Any]:
+        """What it has of its own, key by key."""
+        return {"load": self.load_changes, "testbed": self.testbed, "settings": self.settings}
 
     @property
     def load_changes(self) -> Changes:
