@@ -47,7 +47,7 @@ def test_no_table_that_takes_any_key_has_what_toml_has_not(value: dict[str, obje
 
 @pytest.mark.parametrize("body", [{"a": None}, [None, {"b": [1, None]}], {"a": 1}, "é"])
 def test_a_body_with_nulls_is_the_same_in_the_file_that_repeats_a_run(body: object) -> None:
-    asked = WrittenRequest(path="/", method="POST", json=body)  # type: ignore[arg-type]
+    asked = WrittenRequest(path="/", method="POST", json=body)  # type: ignore[call-arg]
     experiment = read(requests=[asked], login=[asked], load=Load()).experiment
     again = Experiment.model_validate(tomllib.loads(experiment.toml()))
     for request in (*again.requests, *again.login):

@@ -64,8 +64,9 @@ def with_key(data: Mapping[str, Any], key: Iterable[object], value: object) -> d
 
 def opened_at(data: Model | Mapping[str, Any], key: Sequence[str]) -> dict[str, Any]:
     """Return data in which what leads to a key is tables; all else in it is what it was."""
-    is_model = isinstance(data, Model)
-    table = {name: getattr(data, name) for name in data.model_fields_set} if is_model else {**data}
+    if isinstance(data, Model):
+        data = {name: getattr(data, name) for name in data.model_fields_set}
+    table = {**data}
     inner = table.get(key[0]) if key else None
     if isinstance(inner, Model | Mapping):
         table[key[0]] = opened_at(inner, key[1:])
