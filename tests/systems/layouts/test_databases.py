@@ -226,7 +226,7 @@ FOUND: dict[str, tuple[Files, dict[str, str], str | None, str]] = {
 def test_names_of_many_words_lead_to_a_database(tmp_path: Path) -> None:
     files: Files = {
         "requirements.txt": "flask\npymysql\n",
-        "app.py": "app = Flask(__name__)\nos.getenv('MY_OWN_SHOP_DB_HOST')\n",
+        "app.py": "app = Flask(__name__)\nos.getenv('MY_OWN_SHOP_DB_HOST')\nTESTS = 'sqlite://'\n",
     }
     found = find_app(laid_out(tmp_path, files))
     assert found

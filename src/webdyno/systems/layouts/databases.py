@@ -102,7 +102,7 @@ GO_SQLITE = re.compile(
     r"go-sqlite3|modernc\.org/sqlite|glebarez/|driver/sqlite|[\"`]sqlite3?[\"`]|\bsqlite3?://"
 )
 """In sources of Go's that have a database in a file; its mappers name it anyway."""
-IN_MEMORY = re.compile(r"[\"']:memory:[\"']")
+IN_MEMORY = re.compile(r"[\"'](?::memory:|sqlite(?:\+\w{1,20})?://(?:/:memory:)?)[\"']")
 IN_TRIPLE_QUOTES = re.compile(r"('''|\"\"\").*?\1", re.DOTALL)
 OF_DJANGO = re.compile(
     r"""^[^#\n]*["']ENGINE["']:\s*["']django\.db\.backends\.(?:postgresql|mysql)""", re.MULTILINE
