@@ -18,7 +18,6 @@ from hypothesis import strategies as st
 
 from builders import SimulatedVariant, simulated_run
 from webdyno.core.errors import OperationError, UserError
-from webdyno.core.request import WrittenRequest
 from webdyno.core.run import stacks_file
 from webdyno.measure.folder import HEAD_FILE, RunFolder, is_held, newest_run, run_folders
 
@@ -39,13 +38,17 @@ def test_what_was_written_is_read_again(folder: RunFolder) -> None:
     assert again.records() == RUN.records
 
 
-def test_bodies_of_a_closed_recording_stay_closed(tmp_path: Path) -> None:
-    """They are in the run's files and in its report."""
-    asks = WrittenRequest(path="/notes", method="POST", body="a patient's")
-    head = RUN.head.replace(experiment=RUN.head.experiment.replace(requests=[asks]))
-    assert RunFolder.create(tmp_path / "bodies", head).path.stat().st_mode & 0o077 == 0
-    plain = RunFolder.create(tmp_path / "plain", RUN.head).path
-    assert plain.stat().st_mode & 0o077 != 0
+def test_what_was_sent_stays_closed(open_folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Bodies and sessions of a recording, and lines of configurations, come into its files."""
+    monkeypatch.delenv("SUDO_UID", raising=False)
+    monkeypatch.setattr("webdyno.host.users.others_are_here", lambda: True)
+    run = RunFolder.create(open_folder / "run", RUN.head).path
+    assert run.stat().st_mode & 0o077 == 0
+    (full := open_folder / "full").mkdir()
+    (full / "file").touch()
+    with pytest.raises(UserError, match="is not empty"):
+        RunFolder.create(full, RUN.head)
+    assert full.stat().st_mode & 0o077
 
 
 def test_no_link_within_a_run_leads_another_run_elsewhere(
@@ -179,6 +182,7 @@ def test_two_processes_do_not_append_to_one_run(folder: RunFolder) -> None:
 def test_another_user_can_keep_nobody_from_appending(open_folder: Path) -> None:
     with RunFolder.create(open_folder / "run", RUN.head) as folder:
         folder.append(RUN.records[0])
+    folder.path.chmod(0o755)  # as its owner may, to show it
     script = (
         "import fcntl, os, pathlib, sys\n"
         "held = []\n"

@@ -145,18 +145,18 @@ FEWEST = 2
 
 _UNREAD_TOOLS = {
     "artillery": r"http\.(?:requests|request_rate|codes\.\d)",
-    "fortio": r"Fortio \d|All done \d+ calls",
-    "http_load": r"\d+ fetches(?: on \d+ conversations)?, \d+ max parallel",
-    "weighttp": r"weighttp |finished in \d+ sec, \d+ millisec",
+    "fortio": r"Fortio \d|All done \d{1,15} calls",
+    "http_load": r"\d{1,15} fetches(?: on \d{1,15} conversations)?, \d{1,15} max parallel",
+    "weighttp": r"weighttp |finished in \d{1,15} sec, \d{1,15} millisec",
     "loadtest": r"(?:INFO )?(?:Target URL|Effective rps|Max requests):\s",
-    "cassowary": r"Requests/s\.{3,}:",
-    "drill": r"Time taken for tests\s{2,}\d[\d.]* seconds$",
+    "cassowary": r"Requests/s\.{3,60}:",
+    "drill": r"Time taken for tests\s{2,40}\d[\d.]{0,15} seconds$",
     "Nighthawk": r"Nighthawk - A layer 7",
     "Goose": r"=== PER (?:SCENARIO|REQUEST) METRICS",
-    "Hyperfoil": r"PHASE\s+METRIC\s+THROUGHPUT",
+    "Hyperfoil": r"PHASE\s{1,40}METRIC\s{1,40}THROUGHPUT",
     "tsung": r"Tsung version|stats: (?:request|page|users) \d",
-    "slow_cooker": r"# sending \d+ GET req/s with concurrency",
-    "gobench": r"Dispatching \d+ (?:goroutines|clients)",
+    "slow_cooker": r"# sending \d{1,15} GET req/s with concurrency",
+    "gobench": r"Dispatching \d{1,15} (?:goroutines|clients)",
 }
 _NAMED = re.compile(
     "|".join(f"(?P<tool{n}>{mark})" for n, mark in enumerate(_UNREAD_TOOLS.values()))

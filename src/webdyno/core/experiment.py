@@ -349,11 +349,6 @@ class Experiment(Model):
         return self.capacity.sweep_s if self.capacity else None
 
     @property
-    def sends_content(self) -> bool:
-        """Whether requests of its own have bodies, which a recording's are kept closed."""
-        return any(request.sends_content for request in (*self.requests, *self.login))
-
-    @property
     def selected_requests(self) -> list[WrittenRequest]:
         """The requests, those of one endpoint alone if there is one."""
         if self.endpoint is None:

@@ -157,9 +157,7 @@ SHORT = {
 }
 """What metrics are called in limits, next to their own names."""
 EXAMPLE = "such as 'p99 > +5%' or 'throughput < -5%'"
-_LIMIT = re.compile(
-    r"\s*(?P<about>[^<>]+?)\s*(?P<sign>[<>])\s*(?P<amount>[+-]\d+(?:\.\d+)?)\s*%\s*"
-)
+_LIMIT = re.compile(r"(?P<about>[^<>]+)(?P<sign>[<>])\s*+(?P<amount>[+-]\d+(?:\.\d+)?)\s*+%\s*+")
 
 Holds = Literal["yes", "no", "inconclusive"]
 
@@ -201,7 +199,7 @@ def read_limit(text: str) -> Limit:
     parts = _LIMIT.fullmatch(text)
     if parts is None:
         raise ValueError(f"should look like METRIC > +PERCENT, {EXAMPLE}")
-    about, share = parts["about"], float(parts["amount"]) / 100
+    about, share = parts["about"].strip(), float(parts["amount"]) / 100
     variant, _, name = ("", "", about) if _metric(about) else about.rpartition(".")
     metric = _metric(name.strip())
     if metric is None:

@@ -128,12 +128,6 @@ def _path_or_method(schema: dict[str, JsonValue]) -> None:
     schema["anyOf"] = [{"required": ["path"]}, {"required": ["method"]}]
 
 
-CONTENT_FIELDS = {
-    *("body", "body_file", "body_base64", "json_", "json_file", "form"),
-    *("message", "message_base64"),
-}
-
-
 class WrittenRequest(Model):
     """One entry of `[[requests]]`."""
 
@@ -234,12 +228,6 @@ class WrittenRequest(Model):
         }
         if also := [key for key, is_given in others.items() if is_given]:
             raise ValueError(f"a message goes over WebSocket, where there is no {also[0]}; omit it")
-
-    @property
-    def sends_content(self) -> bool:
-        """Whether it has a body or is a message, which may be somebody's data."""
-        fields = {field for field in self.model_fields_set if getattr(self, field) is not None}
-        return bool(fields & CONTENT_FIELDS)
 
     @property
     def message_kind(self) -> MessageKind | None:

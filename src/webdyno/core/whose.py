@@ -62,7 +62,7 @@ def is_others_to_change(path: Path, *, groups: bool = True, on_the_way: bool = F
 def _is_others(part: int, *, groups: bool, on_the_way: bool) -> bool:
     status = os.fstat(part)
     by_group = status.st_mode & stat.S_IWGRP and (
-        groups or _has_others(status.st_gid, of_root=status.st_uid == 0) or _has_list(part)
+        groups or has_others(status.st_gid, of_root=status.st_uid == 0) or _has_list(part)
     )
     writable = status.st_mode & stat.S_IWOTH or by_group
     is_sticky = stat.S_ISDIR(status.st_mode) and status.st_mode & stat.S_ISVTX
@@ -108,7 +108,7 @@ def _has_list(part: int) -> bool:
 
 
 @cache
-def _has_others(group: int, *, of_root: bool) -> bool:
+def has_others(group: int, *, of_root: bool = False) -> bool:
     """Whether a group may have a member who may not do what we may.
 
     Not if nobody else is known to be in it, and it is the first one of somebody trusted, called as

@@ -22,7 +22,9 @@ from webdyno.core.files import everything_below, folder_inside, writing
 from webdyno.core.hiding import SECRETS
 from webdyno.core.text import quoted
 from webdyno.core.whose import (
+    has_others,
     is_others_to_change,
+    others_are_here,
     others_place,
     sudo_caller,
     trusted_users,
@@ -251,11 +253,17 @@ def make_private(folder: Path) -> Path:
 
 
 def close_to_others(folder: Path) -> None:
-    """Let nobody else enter a folder of ours; by sudo, who called that may still read it."""
+    """Let nobody else enter a folder of ours; by sudo, who called that may still read it.
+
+    In a container without others it stays open: to who looks at it from outside.
+    """
     uid = sudo_caller()
-    if uid is not None:
-        os.chown(folder, -1, _user(uid, folder).gid)
-    folder.chmod(PRIVATE if uid is None else SHARED)
+    group = None if uid is None else _user(uid, folder).gid
+    if group is not None and not has_others(group):
+        os.chown(folder, -1, group)
+        folder.chmod(SHARED)
+    elif others_are_here():
+        folder.chmod(PRIVATE)
 
 
 def make_closed(folder: Path) -> None:

@@ -23,16 +23,17 @@ from webdyno.config.reading import TomlFile, first_fault
 from webdyno.core.base import Model
 from webdyno.core.errors import OperationError, UserError, lacks_package
 from webdyno.core.experiment import Experiment
-from webdyno.core.files import cause_of, open_given, read_given, reading, write_whole
+from webdyno.core.files import cause_of, make_folder, open_given, read_given, reading, write_whole
 from webdyno.core.format import count
 from webdyno.core.registry import command
 from webdyno.core.run import EXPERIMENT_FILE
 from webdyno.core.sweep import plan_points
+from webdyno.host.users import close_to_others
 from webdyno.launch.arrangement import Arrangement
 from webdyno.launch.caller import Caller
 from webdyno.launch.consent import refuse_other_machines, vouched_targets
 from webdyno.launch.foreign import agree_to_use, know_run
-from webdyno.measure.folder import MOST_HEAD_BYTES, RunFolder, make_run_folder
+from webdyno.measure.folder import MOST_HEAD_BYTES, RunFolder
 from webdyno.measure.records_file import RECORDS_FILE
 
 if TYPE_CHECKING:  # Ray is an extra, and takes a second to import
@@ -309,9 +310,10 @@ def begin_folder(
     vouched_targets(stacks, [], nobody)
     folder = file.parent
     try:
-        make_run_folder(folder, experiment)
+        make_folder(folder)
         if any(folder.iterdir()):
             raise UserError(f"{folder} is not empty: name another one with --output")
+        close_to_others(folder)
     except OSError as error:
         raise OperationError(f"{folder}: can't be made: {cause_of(error)}") from error
     keep_for_repeating(folder, experiment, catalogue)

@@ -83,7 +83,7 @@ logger = logging.getLogger(__name__)
 PATIENCE_S = 15.0
 """How long an instrument may overstay a slot's duration and its time-out."""
 
-_VERSION = re.compile(r"\d+(?:\.\d+)+")
+_VERSION = re.compile(r"(?<!\d)\d++(?:\.\d++)+")
 
 
 @dataclass(frozen=True)

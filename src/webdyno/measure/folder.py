@@ -22,7 +22,6 @@ from pydantic import ValidationError
 
 from webdyno.config.reading import first_fault
 from webdyno.core.errors import OperationError, UserError
-from webdyno.core.experiment import Experiment
 from webdyno.core.files import (
     MIB,
     cause_of,
@@ -108,16 +107,6 @@ def run_around(path: Path) -> Path | None:
     return around
 
 
-def make_run_folder(path: Path, experiment: Experiment) -> None:
-    """Make a run's folder, closed to others where bodies of requests come into its files.
-
-    Raise OSError where a link within another run leads there.
-    """
-    make_folder(path, run_around(path))
-    if experiment.sends_content:
-        close_to_others(path)
-
-
 class RunFolder:
     """A run on disk, which one process at a time may append to until it leaves the context."""
 
@@ -133,7 +122,7 @@ class RunFolder:
         """Begin a run in a new or empty folder, and hold it; raise UserError, OperationError."""
         is_first = path.parent.name == RUNS_FOLDER.name and not path.parent.exists()
         try:
-            make_run_folder(path, head.experiment)
+            make_folder(path, run_around(path))  # raises where a link within that run leads there
             if is_first:  # what is measured is no change of the working tree
                 write_whole(path.parent / ".gitignore", "*\n")
             if any(path.iterdir()):
@@ -141,6 +130,7 @@ class RunFolder:
                     f"{path} is not empty: a run needs a folder of its own. "
                     "Name another one with --output."
                 )
+            close_to_others(path)  # what is sent, and configurations, come into it
         except OSError as error:
             raise OperationError(f"{path}: can't begin a run there: {cause_of(error)}") from error
         write_whole(path / HEAD_FILE, head.model_dump_json(indent=2) + "\n")

@@ -25,7 +25,7 @@ COMPILED = re.compile(r"^(?:/tmp/perf-\d+\.map|//anon|\[JIT\].*|\[anon.*)$")
 PYTHON = re.compile(r"^py::(?P<name>[^:]*):(?P<file>.+)$")
 JAVASCRIPT = re.compile(
     r"^(?:JS|LazyCompile|Function|Script|Eval):[*~^+]?"  # the sign says how it was compiled
-    r"(?P<name>.*?) ?(?P<file>(?:file:/)?/.*?|node:\S+?)?(?::\d+)*$"
+    r"(?P<name>.*?) ?(?P<file>(?:file:/)?/.*?|node:\S+?)?(?::\d{1,9}){0,2}$"
 )
 BUILT = re.compile(r"^/.*/webdyno/revisions/\w+/files/")
 """Where revisions are built, each in a folder of its own: a function has one name in all."""

@@ -29,7 +29,7 @@ CODES = {
 }
 MERGE = "merge"
 """In the place of a URL: what follows are results."""
-LIMIT = re.compile(r"\s*((?:(?:ttft|itl|tpot) )?[\w.]+)\s*([<>])\s*([0-9][\w.]*)\s*(%?)\s*")
+LIMIT = re.compile(r"\s*+((?:(?:ttft|itl|tpot) )?[\w.]+)\s*+([<>])\s*+([0-9][\w.]*)\s*+(%?)\s*+")
 SHARES = {"failures", "retried", "unanswered"}
 """Limits that may be shares of the requests."""
 LINES = {".jsonl", ".ndjson", ".json"}

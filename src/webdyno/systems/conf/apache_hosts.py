@@ -33,7 +33,7 @@ _BY_HANDLER = re.compile(r"\bproxy:([^\s\",\]]+)", re.IGNORECASE)
 _UNKNOWN_YET = re.compile(r"(?!proxy:)\S*?[%$]", re.IGNORECASE)
 """A handler that only a request or a macro's use says: it may be `proxy:`."""
 _HANDLER_FLAG = re.compile(
-    r"[\[,]\s*(?:H|handler|T|type)\s*=\s*([^,\]]*[%$][^,\]]*)", re.IGNORECASE
+    r"[\[,]\s*(?:H|handler|T|type)\s*=\s*+([^,\]]{0,200}[%$][^,\]]*)", re.IGNORECASE
 )
 _CACHE = re.compile(r"(?:memcache|redis):([^\s\"]+)", re.IGNORECASE)
 PROXY_FLAG = re.compile(r"[\[,]\s*(?:P|proxy)\s*[=,\]]", re.IGNORECASE)
@@ -42,7 +42,7 @@ LEADING = TARGETS | HANDLERS | {"proxypassreverse", "proxypassreversecookiedomai
 """Directives that name what requests are passed on to, or where its answers lead."""
 _PROXY_SECTION = re.compile(r"\s*<Proxy\s", re.IGNORECASE)
 _TARGET = re.compile(
-    r"(?:unix:(?P<socket>/[^|\"\s]+)\|)?(?P<scheme>[a-z][a-z0-9+.-]*)://"
+    r"(?:unix:(?P<socket>/[^|\"\s]{1,200})\|)?(?P<scheme>[a-z][a-z0-9+.-]{0,20})://"
     r"(?P<host>\[[^\]]*\]|[\w.-]*)(?::(?P<port>[0-9]{1,5}))?",
     re.IGNORECASE,
 )

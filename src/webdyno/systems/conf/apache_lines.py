@@ -50,7 +50,7 @@ _NAMES = re.compile(r"\s*Server(?:Name|Alias)\s+(.*)", re.IGNORECASE)
 _SECTION = re.compile(r"\s*<(/?)(?!If(?:Module|Define))\w", re.IGNORECASE)
 _REDIRECTS_ALL = re.compile(
     r"\s*(?:Redirect\w*\s+(?:\w+\s+)?\"?/\"?\s|RedirectMatch\s+(?:\w+\s+)?\"?\^?/?(?:\(?\.\*\)?)?\$?\"?\s"
-    r"|RewriteRule\s+\"?\^?/?(?:\(?\.[*?]+\)?)?\$?\"?\s+\"?https?://.*\[[^]]*\bR)",
+    r"|RewriteRule\s++\"?\^?/?(?:\(?\.[*?]+\)?)?\$?\"?\s++\"?https?://.*\[[^]]*\bR)",
     re.IGNORECASE,
 )
 _REWRITE_CONDITION = re.compile(r"\s*RewriteCond\s+(\S+)", re.IGNORECASE)

@@ -50,7 +50,9 @@ _DIRECTIVE = re.compile(r"\s*<?/?([A-Za-z][\w-]*)(.*)")
 _SCHEME = re.compile(r"\b(fcgi|https?|h2c?|ajp|scgi|uwsgi|wss?|ftp|balancer)://")
 _HANDLER = re.compile(r'\s*(?:Set|Add)Handler\s+("[^"]*"|\S+)', re.IGNORECASE)
 _TYPE = re.compile(r"\s*(?:AddType|ForceType)\s+\"?(application/x-httpd-[^\s\"]+)", re.IGNORECASE)
-_REWRITTEN = re.compile(r"(?i:\s*RewriteRule)\b.*?\[[^]]*\bH=([^],]+)[^]]*\]\s*$", re.DOTALL)
+_REWRITTEN = re.compile(
+    r"(?i:\s*RewriteRule)\b.*\[(?:[^][,]*,)*?\s*H=([^][,]++)[^][]*\]\s*$", re.DOTALL
+)
 _ACTION = re.compile(r"\s*Action\s+\"?([^\s\"]+)", re.IGNORECASE)
 _CONDITION = re.compile(r"\s*<(/?)If(?:Module|Define|Version)\b", re.IGNORECASE)
 

@@ -55,7 +55,9 @@ REGISTRIES = (
     *sorted((CONTAINERS / "registries.conf.d").glob("*.conf")),
 )
 """containers-registries.conf(5): the first of the first two is heeded, and all others."""
-SAYS_REGISTRIES = re.compile(r"^\s*(?:unqualified-search-registries|\[registries\.)", re.MULTILINE)
+SAYS_REGISTRIES = re.compile(
+    r"^[^\S\n]*(?:unqualified-search-registries|\[registries\.)", re.MULTILINE
+)
 OWN_REGISTRIES = "CONTAINERS_REGISTRIES_CONF"
 POLICY = "policy.json"
 POLICIES = (Path.home() / ".config/containers" / POLICY, CONTAINERS / POLICY)

@@ -215,7 +215,7 @@ SERVED_BY = {
         re.compile(r"\b(?:uid|user)\s?=", re.IGNORECASE),
         "Server=$DB_HOST;Port=$DB_PORT;Database=$DB_NAME;User=$DB_USER;Password=$DB_PASSWORD",
     ),
-    "redis": (re.compile(r"[\w.-]+:6379"), "$CACHE_HOST:$CACHE_PORT,password=$CACHE_PASSWORD"),
+    "redis": (re.compile(r"[\w-]:6379"), "$CACHE_HOST:$CACHE_PORT,password=$CACHE_PASSWORD"),
 }
 """By service: how .NET's connection strings look, and one for the service here."""
 MIGRATES = re.compile(r"\.(?:Migrate|MigrateAsync|EnsureCreated|EnsureCreatedAsync)\(")

@@ -234,7 +234,7 @@ def _may_be_a_file(folder: Path, text: str, own: Mapping[str, str]) -> bool:
     return not is_known_alone and not (IN_MEMORY.search(text) and has_server)
 
 
-OF_MODULE = re.compile(r"(\S+?)/(?:target|build)/")
+OF_MODULE = re.compile(r"(?<!\S)(\S+?)/(?:target|build)/")
 """In how a program of the JVM's starts."""
 MAKES_TABLES = re.compile(r"ddl-auto|hbm2ddl|schema-management|database\.generation")
 """In a configuration of the JVM's."""

@@ -45,7 +45,7 @@ WITHOUT_OWNERS = "sed -E '/^[ \\t]*(ALTER .* OWNER TO|GRANT|REVOKE) .*;[ \\t\\r]
 """Of a dump that names roles, which aren't there."""
 WITHOUT_DATABASE = "sed -E '/^[ \\t]*((CREATE|DROP) DATABASE|USE)\\b/Id'"
 """Of a dump that makes a database of its own name."""
-NUMBERED = re.compile(r"[Vv]?\d+[\w.-]*\.sql")
+NUMBERED = re.compile(r"[Vv]?\d[\w.-]*\.sql")
 UP_TO_DOWN = {"+goose Down": "/+goose Down/,$d", "migrate:down": "/migrate:down/,$d"}
 """By a mark in a file of goose's or dbmate's: what cuts off how it is undone."""
 

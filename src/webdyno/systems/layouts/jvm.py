@@ -60,8 +60,8 @@ DRIVERS = {
     "mariadb": re.compile(r"mariadb-java-client|jdbc-mariadb"),
 }
 MANAGEMENT = re.compile(
-    r"^management\.server\.port\s*=|^management:[ \t]*\n(?:[ \t]+[^\n]*\n){0,30}?"
-    r"[ \t]+server:[ \t]*\n[ \t]+port:",
+    r"^management\.server\.port\s*=|^management:[ \t]*\n(?:[ \t]++[^\n]*\n){0,30}?"
+    r"[ \t]++server:[ \t]*\n[ \t]++port:",
     re.MULTILINE,
 )
 """A further listener of Spring's, which gets any free port: both variants are up at once."""
@@ -109,7 +109,9 @@ def find_jvm(folder: Path) -> FoundApp | None:
     if len(starting) == 1:
         return apps[0]
     if starting:
-        modules = {start: re.search(r"(\S+?)/(?:target|build)/", start) for start in starting}
+        modules = {
+            start: re.search(r"(?<!\S)(\S+?)/(?:target|build)/", start) for start in starting
+        }
         choices = {
             match[1] if match else start: starting[start] for start, match in modules.items()
         }
@@ -272,7 +274,7 @@ def _maven_jar(text: str) -> str:
 
 
 def _gradle_jar(module: _JvmModule, name: str | None) -> str:
-    version = re.search(r"""^version\s*=?\s*["']([\w.-]+)["']""", module.text, re.MULTILINE)
+    version = re.search(r"""^version\s*+=?\s*+["']([\w.-]+)["']""", module.text, re.MULTILINE)
     if not name or (not version and module.inside):
         return "libs/*.jar"
     return f"libs/{name}-{version[1]}.jar" if version else f"libs/{name}.jar"

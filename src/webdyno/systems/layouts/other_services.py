@@ -53,16 +53,16 @@ OF_OTHERS = {
     "MongoDB": re.compile(
         r"(?:\w+_)?MONGO(?!_EXPRESS|_INITDB)\w*|(?:\w+_)?(?:DB|DATABASE)_(?:HOST|CONNECTION|UR[IL])"
     ),
-    "RabbitMQ": re.compile(r"\w*(?:RMQ|AMQP|RABBIT)\w*(?:URL|URI|HOST|SERVER)"),
-    "Kafka": re.compile(r"\w*KAFKA\w*"),
-    "Elasticsearch": re.compile(r"\w*ELASTIC\w*"),
-    "NATS": re.compile(r"\w*NATS\w*(?:URL|HOST|SERVER)"),
-    "SQL Server": re.compile(r"\w*(?:MSSQL|SQLSERVER)\w*"),
-    "DynamoDB": re.compile(r"\w*DYNAMO\w*(?:URL|URI|HOST|ENDPOINT)"),
-    "Keycloak": re.compile(r"\w*KEYCLOAK\w*(?:URL|URI|HOST)"),
-    "MinIO": re.compile(r"\w*(?:MINIO|S3)\w*(?:URL|URI|HOST|ENDPOINT)"),
-    "Memcached": re.compile(r"\w*MEMCACHED?\w*(?:URL|HOST|SERVERS?)"),
-    **dict.fromkeys(("PlanetScale", "Neon"), re.compile(r"\w*(?:DATABASE|DB|POSTGRES)_URL")),
+    "RabbitMQ": re.compile(r"\w{0,40}(?:RMQ|AMQP|RABBIT)\w{0,40}(?:URL|URI|HOST|SERVER)"),
+    "Kafka": re.compile(r"\w{0,40}KAFKA\w{0,40}"),
+    "Elasticsearch": re.compile(r"\w{0,40}ELASTIC\w{0,40}"),
+    "NATS": re.compile(r"\w{0,40}NATS\w{0,40}(?:URL|HOST|SERVER)"),
+    "SQL Server": re.compile(r"\w{0,40}(?:MSSQL|SQLSERVER)\w{0,40}"),
+    "DynamoDB": re.compile(r"\w{0,40}DYNAMO\w{0,40}(?:URL|URI|HOST|ENDPOINT)"),
+    "Keycloak": re.compile(r"\w{0,40}KEYCLOAK\w{0,40}(?:URL|URI|HOST)"),
+    "MinIO": re.compile(r"\w{0,40}(?:MINIO|S3)\w{0,40}(?:URL|URI|HOST|ENDPOINT)"),
+    "Memcached": re.compile(r"\w{0,40}MEMCACHED?\w{0,40}(?:URL|HOST|SERVERS?)"),
+    **dict.fromkeys(("PlanetScale", "Neon"), re.compile(r"\w{0,40}(?:DATABASE|DB|POSTGRES)_URL")),
 }
 NOT_PROVIDED = (
     "it needs {service}, which webdyno doesn't start: have one run on this machine, which both "

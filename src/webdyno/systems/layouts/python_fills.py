@@ -8,7 +8,7 @@ from webdyno.core.tables import read_text
 from webdyno.systems.layouts.app import sources
 
 COMMAND = re.compile(
-    r"""@(?P<of>\w+\.cli|click)\.command\(\s*(?:["'](?P<given>[\w-]+)["'])?[^\n]*\n"""
+    r"""@(?P<of>\w+\.cli|click)\.command\(\s*+(?:["'](?P<given>[\w-]+)["'])?[^\n]*\n"""
     r"""(?:\s*@[^\n]*\n){0,20}\s*def (?P<function>\w+)"""
 )
 """A command of Flask's that may fill the database; without a name its function gives one."""

@@ -87,7 +87,7 @@ LONGER = 3
 MOST_REMEDIES = 6
 BETWEEN = re.compile(r"&&|\|\||[;|]")
 QUOTED = re.compile(r"'[^']*'|\"[^\"]*\"")
-ASSIGNMENT = re.compile(r"\w+=(?:\$\(\([^)]*\)\)|\$\([^)]*\)|\S*)\s+")
+ASSIGNMENT = re.compile(r"(?<!\S)\w+=(?:\$\(\([^)]{0,200}\)\)|\$\([^)]{0,200}\)|\S*)\s+")
 LEADING = {"exec", "env"}
 """Words before the program."""
 OF_SHELL = {"cd", "export", "test", "true", ":", "["}

@@ -141,7 +141,7 @@ def keys_of_viper(text: str) -> Iterator[str]:
                 yield re.sub(r"[.-]", "_", prefix + match["key"]).upper()
 
 
-ATTRIBUTES = r"(?:#\[(?:[^\n\]]|\](?!\s))*\]\s+)*"
+ATTRIBUTES = r"(?:#\[(?:[^\n\]]|\](?!\s)){0,200}\]\s++){0,20}"
 """Each ends at the first bracket that a blank follows: so a text has no second meaning."""
 CLAP = re.compile(
     r"#\[(?:arg|clap)\((?P<says>(?:[^()\]]|\([^()]*\))*\benv\b(?:[^()\]]|\([^()]*\))*)\)\]"
@@ -150,7 +150,7 @@ CLAP = re.compile(
 CLAP_ENV = re.compile(r"""\benv\s*=\s*"(\w+)\"""")
 ENVY = re.compile(r"""envy::(?:prefixed\(\s*"(?P<prefix>\w*)"\s*\)|from_env)""")
 RUST_STRUCT = re.compile(
-    rf"Deserialize[^\n]*\)\]\s*{ATTRIBUTES}(?:pub )?struct (?P<name>\w+)\s*"
+    rf"Deserialize[^\n]{{0,200}}\)\]\s*{ATTRIBUTES}(?:pub )?struct (?P<name>\w+)\s*"
     r"\{(?P<body>[^}]*)\}"
 )
 RUST_FIELD = re.compile(
