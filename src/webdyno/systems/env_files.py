@@ -19,10 +19,17 @@ def example_file(folder: Path) -> str | None:
 
 def or_example(path: Path) -> Path:
     """Return a file of variables or, where there is only its example, that."""
-    if path.exists() or not path.parent.is_dir():
+    try:
+        return path if path.exists() else _example_of(path) or path
+    except OSError:  # a name that is too long for one
         return path
+
+
+def _example_of(path: Path) -> Path | None:
+    if not path.parent.is_dir():
+        return None
     named = (path.with_name(f"{path.name}.{ending}") for ending in ENDINGS)
     if own := next(filter(Path.is_file, named), None):
         return own
     name = example_file(path.parent) if path.name == ENV_FILE else None
-    return path.parent / name if name else path
+    return path.parent / name if name else None

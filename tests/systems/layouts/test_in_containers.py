@@ -269,3 +269,21 @@ def test_a_program_is_written_where_it_is_wanted(
     assert run_command_line(words) == Exit.OK
     app = tomllib.loads((folder / "webdyno.toml").read_text())["app"]
     assert app["start"] == "NODE_ENV=production node s.js"
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "services: {web: {build: ., depends_on: 5}, db: []}",
+        "services: {web: {build: {context: [1]}, ports: {a: b}, volumes: 7, command: {x: y}}}",
+        f"services: {{web: {{build: ., env_file: {'e' * 5000}}}}}",
+        f"services: {{web: {{build: ., ports: ['80'], volumes: ['./{'v' * 5000}:/x']}}}}",
+        "services: {web: {build: [1, 2], env_file: {path: 3}, environment: 4}}",
+        "services: {web: 3}\nname: {a: [b]}\n",
+    ],
+)
+def test_compose_files_of_any_form_are_read_without_a_fault(tmp_path: Path, text: str) -> None:
+    folder = laid_out(tmp_path, {**NODE, "Dockerfile": IMAGE, "compose.yaml": text})
+    found = find_app(folder, in_containers=True)
+    assert found
+    assert found.start == "NODE_ENV=production node s.js"

@@ -52,8 +52,9 @@ def test_any_text_is_read_without_a_fault(
 ) -> None:
     folder = tmp_path_factory.mktemp("any")
     (folder / name).write_bytes(text.encode(errors="replace"))
-    found = find_app(folder)
-    assert found is None or tomllib.loads(project_text(found, {}))
+    for in_containers in (False, True):
+        found = find_app(folder, in_containers=in_containers)
+        assert found is None or tomllib.loads(project_text(found, {}))
 
 
 def test_a_file_s_name_is_shown_in_one_line(

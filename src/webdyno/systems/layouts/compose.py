@@ -78,7 +78,8 @@ def images_behind(folder: Path) -> set[str]:
     while own:
         service = own.pop()
         images.add(_image_name(service))
-        for other in map(str, service.get("depends_on") or ()):
+        named = service.get("depends_on")
+        for other in map(str, named if isinstance(named, list | dict) else ()):
             if other not in seen and other in services:
                 seen.add(other)
                 own.append(as_table(services[other]))

@@ -69,7 +69,7 @@ def find_composition(folder: Path, *, inside: bool) -> Composition | None:
     `inside`: whether what is built of folders in it counts, as where it has no program itself.
     """
     for text in _files(folder):
-        with suppress(UserError):
+        with suppress(UserError, OSError):  # such as a name that is too long for one
             return _composition(folder, text, inside)
     return None
 
@@ -78,7 +78,7 @@ def why_none(folder: Path, text: str) -> str:
     """Return why files don't describe the applications of a folder; empty where they do."""
     try:
         _composition(folder, text, inside=True)
-    except UserError as error:
+    except (UserError, OSError) as error:
         return str(error)
     return ""
 

@@ -11,7 +11,7 @@ from webdyno.systems.env_files import example_file
 from webdyno.systems.layouts.app import FoundApp, Hindrance, first_of
 from webdyno.systems.layouts.compose import images_behind
 from webdyno.systems.layouts.composition import DEVELOPS, Composition, find_composition, why_none
-from webdyno.systems.layouts.remedies import missing_tools
+from webdyno.systems.layouts.remedies import AS_PROGRAM, missing_tools
 from webdyno.systems.layouts.settings import IS_GIVEN, PLAIN_VALUE, example_of
 from webdyno.systems.layouts.start_scripts import image_command
 from webdyno.systems.layouts.variables import (
@@ -27,7 +27,7 @@ FILLS = re.compile(
 )
 """What says that tables are made."""
 EXPOSES = re.compile(r"^[ \t]*EXPOSE[ \t]+\d", re.MULTILINE | re.IGNORECASE)
-AS_PROGRAM = f"as a program: {command('init', '--program')}"
+NOT_SO = f"as a program: {command('init', AS_PROGRAM)}"
 
 
 def in_container(program: FoundApp | None, folder: Path) -> FoundApp | None:
@@ -91,7 +91,7 @@ def _instead(app: FoundApp, program: FoundApp | None, others: Sequence[str]) -> 
         return replace(app, notes=(note, *app.notes))
     return replace(
         app,
-        notes=(f"{note}; {AS_PROGRAM}", *app.notes),
+        notes=(f"{note}; {NOT_SO}", *app.notes),
         paths=program.paths,
         headers=program.headers,
     )
@@ -103,7 +103,7 @@ def _image_alone(program: FoundApp, folder: Path) -> FoundApp | None:
     develops = DEVELOPS.search(image_command(text) or "")
     if name is None or not EXPOSES.search(text) or develops or images_behind(folder):
         return None
-    note = f"taken is {name}: its container has the port, the tools and the versions; {AS_PROGRAM}"
+    note = f"taken is {name}: its container has the port, the tools and the versions; {NOT_SO}"
     return FoundApp(
         name,
         image=".",

@@ -82,6 +82,7 @@ IDIOMS = {
 """By what sources of a framework name: such a line of its own."""
 ELSEWHERE = "listens on "
 LATE = "give --ready-within"
+AS_PROGRAM = "--program"
 LONGER = 3
 """How many times as long to start is worth a try."""
 MOST_REMEDIES = 6
@@ -106,6 +107,8 @@ def remedies(output: str, app: FoundApp, folder: Path) -> Iterator[str]:
         longer = f"{LONGER * (app.ready_within_s or READY_WITHIN_S):g}"
         writes = f"{command('init', '--no-try')} writes the file"
         yield f"ready_within = {longer} below [app] gives it longer; {writes}"
+    if app.image and any(AS_PROGRAM in note for note in app.notes):
+        yield f"as a program: {command('init', AS_PROGRAM)}"
     if ELSEWHERE in output and app.start:
         address = fixed_address(inside)
         if line := _listening_line(inside):
