@@ -19,16 +19,14 @@ from webdyno.systems.containers.compose_file import read_compose, variables_of
 from webdyno.systems.layouts import (
     cmake,
     compose,
-    composition,
     containers,
-    database_parts,
-    databases,
     django,
     dockerfile,
     fills,
     jvm,
     logins,
     node_environment,
+    packages,
     php_and_ruby,
     python,
     python_fills,
@@ -80,7 +78,7 @@ def test_sources_of_one_thing(text: str) -> None:
     source = text * (MANY // len(text)) + "y"
     of_python = (django, python, python_fills, python_tools)
     of_node = (fills, node_environment)
-    of_containers = (compose, composition, containers, database_parts, dockerfile, start_scripts)
+    of_containers = (compose, containers, dockerfile, start_scripts)
     others = (jvm, layouts, logins, php_and_ruby, settings, typed_settings, variables)
     for module in (*of_python, *of_node, *of_containers, *others):
         for pattern in vars(module).values():
@@ -137,7 +135,7 @@ def test_workspaces_whose_members_lie_anywhere(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("text", ["sqlx ", 'sqlx"po', "diesel"])
 def test_packages_of_no_database(text: str) -> None:
-    for driver in databases.DRIVERS.values():
+    for driver in packages.DRIVERS.values():
         assert not driver.search(text * MANY)
 
 

@@ -5,41 +5,21 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 
-from webdyno.core.tables import read_text, read_toml, table
+from webdyno.core.tables import read_text
 from webdyno.systems.env_files import ENV_FILE
-from webdyno.systems.layouts.app import FoundApp, matching, sources
-from webdyno.systems.layouts.database_parts import not_found, redis_by_parts
+from webdyno.systems.layouts.app import SOURCES, FoundApp, sources
 from webdyno.systems.layouts.fills import filled_by_files
-from webdyno.systems.layouts.node_package import members_of, package_in
-from webdyno.systems.layouts.python_tools import list_of_image
+from webdyno.systems.layouts.packages import (
+    DRIVERS,
+    PRISMA,
+    build_files_of_jvm,
+    packages_of,
+)
 from webdyno.systems.layouts.settings import example_of
 from webdyno.systems.layouts.variables import variables_read
 
-MANIFESTS = (
-    *("requirements.txt", "requirements/base.txt", "requirements/production.txt", "pyproject.toml"),
-    *("package.json", "prisma/schema.prisma", "go.mod", "Cargo.toml", "Gemfile"),
-    *("mix.exs", "deno.json", "CMakeLists.txt"),
-)
-OF_JVM = ("pom.xml", "build.gradle", "build.gradle.kts")
-"""Whose drivers may be for tests, and whose databases its layout finds."""
-INDIRECT = re.compile(r"^.*// indirect$", re.MULTILINE)
-"""In go.mod: what others need."""
 UNBUILT = re.compile(r"^//go:build (?!.*(?:linux|unix|!))", re.MULTILINE)
 """In a source of Go's that is compiled on request alone."""
-DRIVERS = {
-    "postgresql": re.compile(
-        r"psycopg|asyncpg|['\"](?:pg|postgres)['\"]|lib/pq|jackc/pgx|tokio-postgres|:postgrex"
-        r"|sqlx[^\n]{0,500}postgres|sqlx[^\]]{0,500}\"postgres\"|diesel[^\n]{0,500}postgres"
-        r"|\"postgresql\""
-        r"|gorm\.io/driver/postgres|uptrace/bun/driver/pgdriver|\blibpqxx\b|\bPostgreSQL::PostgreSQL\b"
-    ),
-    "mariadb": re.compile(
-        r"(?i:mysqlclient|pymysql|aiomysql)|['\"](?:mysql2?|trilogy)['\"]|go-sql-driver"
-        r"|gorm\.io/driver/mysql|\bmysqlcppconn|\blibm(?:ysqlclient|ariadb)\b"
-    ),
-    "redis": re.compile(r"(?<![\w-])(?:io|hi)?redis(?![\w-])|go-redis|redigo"),
-}
-"""By service: what a list of packages names for it."""
 GO_OPENS = r"\b(?:sql|sqlx|gorm|dbx)\.(?:Must)?(?:Open|Connect)(?:Context)?\((?:ctx, )?\s*"
 CONNECTS = {
     "postgresql": re.compile(rf'\bpgsql:(?!//)|\bpg_p?connect\(|{GO_OPENS}(?:"postgres|"pgx)'),
@@ -90,7 +70,6 @@ READ = {
     "redis": re.compile(r"\bREDIS_URL\b"),
 }
 """By service: how an application finds it."""
-PRISMA = "prisma/schema.prisma"
 OF_PRISMA = re.compile(
     r"""^[ \t]*(?:url|directUrl)[ \t]*=[ \t]*env\(["']([A-Z]\w*)["']""", re.MULTILINE
 )
@@ -149,6 +128,41 @@ DRIVER_NAMES = {
 READS_MYSQL = re.compile(r"\bMYSQL_HOST\b")
 OF_MARIADB = {f"$MYSQL_{part}" for part in ("HOST", "PORT", "USER", "PASSWORD", "DATABASE")}
 ROLES = {"postgresql": "db", "mariadb": "db", "redis": "cache"}
+ELSEWHERE = (
+    "it needs {service}, and no variable for its address was found: "
+    'services.db = "{service}" below [app] starts one, and NAME=$DATABASE_URL before start passes '
+    "its address by the name that the application reads"
+)
+FIXED = (
+    "it needs {service}, and its address stands in {place}: have it read $DB_HOST, $DB_PORT, "
+    '$DB_USER, $DB_PASSWORD and $DB_NAME there, with services.db = "{service}" below [app]'
+)
+HERE = r"(?:localhost|127\.0\.0\.1|db|postgres|mysql)\b"
+"""Hosts of databases, as sources and Compose files call them."""
+HOST = re.compile(
+    r"""^[ \t]*["']?(?:db_?)?(?:host|server)["']?\s*[:=]\s*["']?"""
+    rf"""{HERE}|(?:\bhost(?:addr)?=|@tcp\(|://[^\s"'/@]{{1,80}}@){HERE}""",
+    re.IGNORECASE | re.MULTILINE,
+)
+OF_TOOLS = re.compile(r"compose|^servers\.json$")
+"""Files of Compose and pgAdmin."""
+CONFIGURED = {".json", ".ini", ".yml", ".yaml", ".toml"}
+MAY_HAVE_DATABASE = re.compile(
+    r"sql|database|\bdb\b|postgres|orm|\bpg\b|knex|environ|\benv\b", re.IGNORECASE
+)
+"""In sources: without it a driver in a list of packages is unused."""
+OF_REDIS = re.compile(
+    r"\b(?!TEST|\w{0,40}COMMANDER)(?:[A-Z0-9]+_){0,4}?REDIS_(?:[A-Z0-9]+_){0,2}?"
+    r"(?P<part>HOST(?:NAME)?|ADDR(?:ESS)?|PORT|PASS(?:WORD)?|USER(?:NAME)?)\b"
+)
+"""Variables of an application's own for the parts of where its Redis is."""
+PARTS_OF_REDIS = {
+    **dict.fromkeys(("HOST", "HOSTNAME"), "$CACHE_HOST"),
+    **dict.fromkeys(("ADDR", "ADDRESS"), "$CACHE_HOST:$CACHE_PORT"),
+    "PORT": "$CACHE_PORT",
+    **dict.fromkeys(("PASS", "PASSWORD"), "$CACHE_PASSWORD"),
+    **dict.fromkeys(("USER", "USERNAME"), "default"),
+}
 IN_A_FILE = (
     'its database is a file unless DATABASE_URL is set: services.db = "{service}" below [app] puts '
     "a server behind it"
@@ -183,7 +197,7 @@ def with_services(app: FoundApp, folder: Path) -> FoundApp:
     databases = {
         ROLES[name]: name for name in reversed(needed) if urls[name] or READ[name].search(text)
     }
-    of_cache = redis_by_parts(text) if "redis" in needed and not urls["redis"] else {}
+    of_cache = _redis_by_parts(text) if "redis" in needed and not urls["redis"] else {}
     if of_cache:
         databases["cache"] = "redis"
     relational = [name for name in needed if ROLES[name] == "db"]
@@ -201,7 +215,7 @@ def with_services(app: FoundApp, folder: Path) -> FoundApp:
     if "db" not in databases and own and relational:
         databases["db"] = relational[0]
     if "db" not in databases:
-        doubts = [each for name in relational[:1] for each in not_found(name, folder, text)]
+        doubts = [each for name in relational[:1] for each in _not_found(name, folder, text)]
         app = replace(app, services=databases, setup=None, doubts=(*app.doubts, *doubts))
         return _with_exports(app, of_cache)
     steps = " && ".join(filter(None, (app.prepare, app.setup)))
@@ -234,17 +248,8 @@ def _may_be_a_file(folder: Path, text: str, own: Mapping[str, str]) -> bool:
     return not is_known_alone and not (IN_MEMORY.search(text) and has_server)
 
 
-OF_MODULE = re.compile(r"(?<!\S)(\S+?)/(?:target|build)/")
-"""In how a program of the JVM's starts."""
 MAKES_TABLES = re.compile(r"ddl-auto|hbm2ddl|schema-management|database\.generation")
 """In a configuration of the JVM's."""
-
-
-def build_files_of_jvm(start: str, folder: Path) -> str:
-    """Return what says what a program of the JVM's needs, its module's file with it."""
-    module = OF_MODULE.search(start)
-    places = [folder, *([folder / module[1]] if module else [])]
-    return "".join(read_text(place / name) or "" for place in places for name in OF_JVM)
 
 
 def _filled_apart(app: FoundApp, folder: Path) -> FoundApp:
@@ -266,17 +271,26 @@ def _filled_by_build(app: FoundApp) -> FoundApp:
     return replace(app, build=build, setup=None, notes=(*app.notes, note))
 
 
-def packages_of(folder: Path) -> str:
-    """Return the lists of what is needed, without what others need in their turn."""
-    names = [*MANIFESTS, *filter(None, [list_of_image(folder)])]
-    cargo = table(read_toml(folder / "Cargo.toml") or {}, "workspace").get("members")
-    names += [f"{path.relative_to(folder)}/Cargo.toml" for path in matching(folder, cargo)]
-    of_pipenv = "\n".join(table(read_toml(folder / "Pipfile") or {}, "packages"))
-    package = package_in(folder)
-    for member in members_of(folder, package) if package else ():
-        inside = member.folder.relative_to(folder)
-        names += [f"{inside}/package.json", f"{inside}/schema.prisma", f"{inside}/{PRISMA}"]
-    return of_pipenv + "".join(INDIRECT.sub("", read_text(folder / name) or "") for name in names)
+def _redis_by_parts(text: str) -> dict[str, str]:
+    """Return the variables by which sources find Redis, each with the value it gets."""
+    variables = {match[0]: PARTS_OF_REDIS[match["part"]] for match in OF_REDIS.finditer(text)}
+    host, port, both = (PARTS_OF_REDIS[part] for part in ("HOST", "PORT", "ADDR"))
+    if not {host, both} & {*variables.values()}:
+        return {}
+    whole = host if port in variables.values() else both
+    return {name: whole if value == host else value for name, value in sorted(variables.items())}
+
+
+def _not_found(service: str, folder: Path, text: str) -> Iterator[str]:
+    """Return what to do about a database whose address no variable holds."""
+    for path in sources(folder, SOURCES | CONFIGURED):
+        file = read_text(path) or ""
+        if (host := HOST.search(file)) and not OF_TOOLS.search(path.name):
+            line = file.count("\n", 0, host.start()) + 1
+            yield FIXED.format(service=service, place=f"{path.relative_to(folder)}:{line}")
+            return
+    if MAY_HAVE_DATABASE.search(text):
+        yield ELSEWHERE.format(service=service)
 
 
 def _addresses_of_prisma(folder: Path) -> Iterator[tuple[str, str]]:

@@ -7,7 +7,7 @@ from pathlib import Path
 from webdyno.core.tables import read_text
 from webdyno.systems.layouts.app import FoundApp, Hindrance, sources
 from webdyno.systems.layouts.compose import images_behind
-from webdyno.systems.layouts.databases import DRIVERS, build_files_of_jvm, packages_of
+from webdyno.systems.layouts.packages import DRIVERS, build_files_of_jvm, packages_of
 from webdyno.systems.layouts.variables import variables_read
 
 OTHERS = {

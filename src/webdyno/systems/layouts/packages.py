@@ -1,0 +1,56 @@
+"""Lists of packages that applications need, and the drivers of databases among them."""
+
+import re
+from pathlib import Path
+
+from webdyno.core.tables import read_text, read_toml, table
+from webdyno.systems.layouts.app import matching
+from webdyno.systems.layouts.node_package import members_of, package_in
+from webdyno.systems.layouts.python_tools import list_of_image
+
+PRISMA = "prisma/schema.prisma"
+MANIFESTS = (
+    *("requirements.txt", "requirements/base.txt", "requirements/production.txt", "pyproject.toml"),
+    *("package.json", "prisma/schema.prisma", "go.mod", "Cargo.toml", "Gemfile"),
+    *("mix.exs", "deno.json", "CMakeLists.txt"),
+)
+OF_JVM = ("pom.xml", "build.gradle", "build.gradle.kts")
+"""Whose drivers may be for tests, and whose databases its layout finds."""
+INDIRECT = re.compile(r"^.*// indirect$", re.MULTILINE)
+"""In go.mod: what others need."""
+DRIVERS = {
+    "postgresql": re.compile(
+        r"psycopg|asyncpg|['\"](?:pg|postgres)['\"]|lib/pq|jackc/pgx|tokio-postgres|:postgrex"
+        r"|sqlx[^\n]{0,500}postgres|sqlx[^\]]{0,500}\"postgres\"|diesel[^\n]{0,500}postgres"
+        r"|\"postgresql\""
+        r"|gorm\.io/driver/postgres|uptrace/bun/driver/pgdriver|\blibpqxx\b|\bPostgreSQL::PostgreSQL\b"
+    ),
+    "mariadb": re.compile(
+        r"(?i:mysqlclient|pymysql|aiomysql)|['\"](?:mysql2?|trilogy)['\"]|go-sql-driver"
+        r"|gorm\.io/driver/mysql|\bmysqlcppconn|\blibm(?:ysqlclient|ariadb)\b"
+    ),
+    "redis": re.compile(r"(?<![\w-])(?:io|hi)?redis(?![\w-])|go-redis|redigo"),
+}
+"""By service: what a list of packages names for it."""
+OF_MODULE = re.compile(r"(?<!\S)(\S+?)/(?:target|build)/")
+"""In how a program of the JVM's starts."""
+
+
+def build_files_of_jvm(start: str, folder: Path) -> str:
+    """Return what says what a program of the JVM's needs, its module's file with it."""
+    module = OF_MODULE.search(start)
+    places = [folder, *([folder / module[1]] if module else [])]
+    return "".join(read_text(place / name) or "" for place in places for name in OF_JVM)
+
+
+def packages_of(folder: Path) -> str:
+    """Return the lists of what is needed, without what others need in their turn."""
+    names = [*MANIFESTS, *filter(None, [list_of_image(folder)])]
+    cargo = table(read_toml(folder / "Cargo.toml") or {}, "workspace").get("members")
+    names += [f"{path.relative_to(folder)}/Cargo.toml" for path in matching(folder, cargo)]
+    of_pipenv = "\n".join(table(read_toml(folder / "Pipfile") or {}, "packages"))
+    package = package_in(folder)
+    for member in members_of(folder, package) if package else ():
+        inside = member.folder.relative_to(folder)
+        names += [f"{inside}/package.json", f"{inside}/schema.prisma", f"{inside}/{PRISMA}"]
+    return of_pipenv + "".join(INDIRECT.sub("", read_text(folder / name) or "") for name in names)
