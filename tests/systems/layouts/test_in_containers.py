@@ -35,7 +35,12 @@ class Better(NamedTuple):
 
 BETTER = {
     "a Compose file that builds it": Better(
-        {**NODE, "Dockerfile": IMAGE, "compose.yaml": COMPOSE},
+        {
+            **NODE,
+            "Dockerfile": IMAGE,
+            "compose.yaml": f"services: {{{WEB}}}, {DB}, proxy: {{image: nginx, ports: ['80:80'], "
+            "depends_on: [web]}}\n",
+        },
         "compose.yaml#web",
         "taken is compose.yaml, which builds the application with db; as a program: webdyno init "
         "--program",

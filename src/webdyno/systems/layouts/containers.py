@@ -53,7 +53,7 @@ class _Composition(NamedTuple):
     is_front_built: bool
     """Whether what is asked is the application, and nothing before it."""
     others: tuple[str, ...]
-    """The services next to it."""
+    """The services behind it, which start with it."""
     says: str
     """What its services run and are made of, as text."""
 
@@ -115,7 +115,7 @@ def _completed(composition: _Composition, folder: Path) -> FoundApp | None:
 def _instead(app: FoundApp, program: FoundApp | None, others: Sequence[str]) -> FoundApp:
     behind = f" with {', '.join(others)}" if others else ""
     note = f"taken is {app.by}, which builds the application{behind}"
-    if program is None or not program.is_whole:
+    if program is None or not program.start:
         return replace(app, notes=(note, *app.notes))
     return replace(
         app,
@@ -218,7 +218,7 @@ def _composition(folder: Path, text: str, inside: bool) -> _Composition:
     if project.unset or not built or len(fronts) != 1:
         raise UserError("")
     (name,) = fronts
-    front = compose_services(files, name, text, lambda _: None, top)[-1]
+    *behind, front = compose_services(files, name, text, lambda _: None, top)
     if OF_TLS & {*front.ports}:
         raise UserError(f"{text}: {name} speaks TLS, for which it needs a domain's certificate")
     starts = {each: _starts(keys, project.folder, folder) for each, keys in built.items()}
@@ -229,7 +229,7 @@ def _composition(folder: Path, text: str, inside: bool) -> _Composition:
             raise UserError(f"{text} is for development: sources lie over the image of {each}")
     if asked := _asked_in_itself(front, folder):
         raise UserError(f"{text}: {asked} leads {name} to itself, where no other service is")
-    others = tuple(each for each in services if each != name)
+    others = tuple(each.name for each in behind)
     app = FoundApp(
         text,
         image=f"{text}#{name}",
