@@ -4,15 +4,18 @@ import os
 import sys
 import tomllib
 from pathlib import Path
+from typing import Any
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from e2e.own import make_repository
 from systems.layouts.laid_out import Files, laid_out
 from webdyno.core.errors import Exit
 from webdyno.core.tables import ReadingLimit
 from webdyno.interfaces.cli import run_command_line
+from webdyno.launch.first_try import FirstTry, PageResponse
 from webdyno.systems.layouts import find_app
 from webdyno.systems.layouts.app import FoundApp, project_text
 
@@ -181,6 +184,24 @@ def test_people_are_asked_for_values_that_only_they_know(
     assert "REGION, read in main.py:3: its value? (Enter: none)" in said
     assert "export API_TOKEN=…" in said
     assert "secret@" not in text + said
+
+
+def test_people_are_asked_for_a_path_where_none_can_be_measured(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def tried(*words: Any) -> FirstTry:  # noqa: ANN401 (as it is called)
+        paths = words[3]
+        valid = [PageResponse(path, 200, 9, 0.1, "text/html", "", "", b"x") for path in paths]
+        return FirstTry(1.0, valid=valid)
+
+    monkeypatch.setattr("webdyno.launch.first_try.try_out", tried)
+    monkeypatch.setattr(sys.stdin, "isatty", lambda: True)
+    answers = iter(["/items"])
+    monkeypatch.setattr("builtins.input", lambda _: next(answers))
+    make_repository(laid_out(tmp_path, {"go.mod": "module m\n", "main.go": GO}))
+    assert run_command_line(["init", str(tmp_path)]) == Exit.OK
+    written = tomllib.loads((tmp_path / "webdyno.toml").read_text())
+    assert written["requests"] == [{"path": "/items"}]
 
 
 def test_without_a_value_it_is_said_what_is_wanted(
