@@ -223,6 +223,22 @@ FOUND: dict[str, tuple[Files, dict[str, str], str | None, str]] = {
 }
 
 
+def test_a_database_of_several_lines_is_cut_off(tmp_path: Path) -> None:
+    dump = "CREATE DATABASE a\n DEFAULT CHARSET x;\nUSE a\nCREATE TABLE t (id int);\n"
+    files: Files = {
+        "requirements.txt": "flask\npymysql\n",
+        "app.py": "app = Flask(__name__)\nos.getenv('MYSQL_HOST')\n",
+        "init.sql": dump,
+    }
+    found = find_app(laid_out(tmp_path, files))
+    assert found
+    assert found.setup
+    reads, _, fills = found.setup.partition(" | ")
+    done = subprocess.run(reads, shell=True, cwd=tmp_path, capture_output=True, check=True)  # noqa: S602
+    assert done.stdout.decode() == "CREATE TABLE t (id int);\n"
+    assert fills.startswith("mariadb ")
+
+
 def test_names_of_many_words_lead_to_a_database(tmp_path: Path) -> None:
     files: Files = {
         "requirements.txt": "flask\npymysql\n",

@@ -45,6 +45,12 @@ WITHOUT_OWNERS = "sed -E '/^[ \\t]*(ALTER .* OWNER TO|GRANT|REVOKE) .*;[ \\t\\r]
 """Of a dump that names roles, which aren't there."""
 WITHOUT_DATABASE = "sed -E '/^[ \\t]*((CREATE|DROP) DATABASE|USE)\\b/Id'"
 """Of a dump that makes a database of its own name."""
+IN_LINES = re.compile(r"^[ \t]*(?:CREATE|DROP) DATABASE\b[^;\n]*$", re.IGNORECASE | re.MULTILINE)
+WITHOUT_LINES_OF_DATABASE = (
+    "sed -E ':a;/^[ \\t]*(CREATE|DROP) DATABASE\\b[^;]*$/I{$!{N;ba}};"
+    "/^[ \\t]*((CREATE|DROP) DATABASE|USE)\\b/Id'"
+)
+"""The same, where such a statement goes on in the next lines."""
 NUMBERED = re.compile(r"[Vv]?\d[\w.-]*\.sql")
 UP_TO_DOWN = {"+goose Down": "/+goose Down/,$d", "migrate:down": "/migrate:down/,$d"}
 """By a mark in a file of goose's or dbmate's: what cuts off how it is undone."""
@@ -58,7 +64,8 @@ def filled_by_files(folder: Path, service: str, sources_text: str) -> str | None
     tables = _migrations(folder) if not MIGRATES_ITSELF.search(sources_text) else None
     if tables is None and (name := _one_file(folder)):
         text = read_text(folder / name) or ""
-        without = [WITHOUT_DATABASE] * bool(OWN_DATABASE.search(text))
+        of_database = WITHOUT_LINES_OF_DATABASE if IN_LINES.search(text) else WITHOUT_DATABASE
+        without = [of_database] * bool(OWN_DATABASE.search(text))
         without += [WITHOUT_OWNERS] * bool(OWNERS.search(text))
         tables = " | ".join([f"{without[0]} {name}", *without[1:]]) if without else name
     if tables is None:
