@@ -114,7 +114,7 @@ def test_a_catalogue_that_a_list_opens_to_others_is_refused(open_folder: Path) -
         Catalogue.load([open_folder])
 
 
-def test_a_group_that_is_not_called_as_we_are_has_others(
+def test_a_group_that_is_not_called_as_we_arehas_others(
     open_folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A directory of accounts (LDAP) needn't list them, as those of "domain users".
@@ -133,11 +133,11 @@ def test_a_group_that_is_not_called_as_we_are_has_others(
         monkeypatch.setattr(whose, "USERS", os.getegid() if called == "users" else 100)
         entry = grp.struct_group((called, "x", os.getegid(), []))
         monkeypatch.setattr(grp, "getgrgid", lambda _, entry=entry: entry)
-        whose._has_others.cache_clear()
+        whose.has_others.cache_clear()
         with nullcontext() if is_ours else pytest.raises(UserError, match=r"may change .*stacks"):
             Catalogue.load([open_folder])
-    assert whose._has_others(os.getegid(), of_root=False) is True  # it isn't called as we are
-    whose._has_others.cache_clear()
+    assert whose.has_others(os.getegid(), of_root=False) is True  # it isn't called as we are
+    whose.has_others.cache_clear()
 
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="needs root, to give files away")
