@@ -24,7 +24,7 @@ from webdyno.core.registry import STACKS, load_extensions
 from webdyno.core.service import Service
 from webdyno.core.stack import Site, Stack
 from webdyno.core.study import Publication
-from webdyno.core.text import quoted
+from webdyno.core.text import in_shell
 from webdyno.core.whose import is_others_to_change, opened
 
 logger = logging.getLogger(__name__)
@@ -95,7 +95,7 @@ class Catalogue:
         if others:
             raise UserError(
                 f"{file}: others may change {others}, so what is run and read: copy the file to "
-                f"where only you can write, or close it to them (chmod -R go-w {quoted(others)})"
+                f"where only you can write, or close it to them (chmod -R go-w {in_shell(others)})"
             )
         return TomlFile(file, content)
 
@@ -150,7 +150,7 @@ def _demand_catalogue(folder: Path, place: str) -> None:
         raise UserError(
             f"{place}: others may change {others}, so what runs while you are asked: copy "
             "the catalog to where only you can write, or close it to them (chmod -R go-w "
-            f"{quoted(others)})"
+            f"{in_shell(others)})"
         )
 
 

@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import IO
 
 from webdyno.core.errors import OperationError, UserError
-from webdyno.core.text import quoted
+from webdyno.core.text import in_shell
 from webdyno.core.whose import FOLDER, followed, opened, trusted_users
 
 logger = logging.getLogger(__name__)
@@ -238,7 +238,7 @@ def everything_below(folder: Path) -> Iterator[Path]:
 
 def _demand_listed(folder: Path) -> None:
     if not os.access(folder, os.R_OK | os.X_OK):
-        raise UserError(f"{folder} can't be listed: chmod u+rx {quoted(folder)}")
+        raise UserError(f"{folder} can't be listed: chmod u+rx {in_shell(folder)}")
 
 
 def checked_files(folder: Path) -> dict[str, Path]:

@@ -37,7 +37,7 @@ def printable(text: str) -> str:
     return hidden(text).translate(SHOWN)
 
 
-def quoted(path: Path | str) -> str:
+def in_shell(path: Path | str) -> str:
     """Return a path as a word of a command line that a message gives for pasting."""
     return quote(str(path))
 

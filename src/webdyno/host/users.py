@@ -20,7 +20,7 @@ from typing import BinaryIO
 from webdyno.core.errors import OperationError, UserError
 from webdyno.core.files import everything_below, folder_inside, writing
 from webdyno.core.hiding import SECRETS
-from webdyno.core.text import quoted
+from webdyno.core.text import in_shell
 from webdyno.core.whose import (
     has_others,
     is_others_to_change,
@@ -171,8 +171,8 @@ def refuse_shared(place: Path, user: ServerUser | None) -> None:
     if is_ours and (others := others_place(place)):
         raise OperationError(
             f"others may change {others}, and what is built runs from there: chmod go-w "
-            f"{quoted(others)} and rm -rf {quoted(place)}, or set XDG_CACHE_HOME to a folder of "
-            "yours alone"
+            f"{in_shell(others)} and rm -rf {in_shell(place)}, or set XDG_CACHE_HOME to a folder "
+            "of yours alone"
         )
 
 
@@ -186,7 +186,7 @@ def refuse_of_others(path: Path, folder: Path) -> None:
     if uid in trusted_users() or _is_vouched(folder.resolve()):
         return
     name = _user(uid, folder).name
-    vouch = f"git config --global --add safe.directory {quoted(folder)}"
+    vouch = f"git config --global --add safe.directory {in_shell(folder)}"
     raise UserError(
         f"{path} belongs to {name}, and says what is run and read: call webdyno as {name}, or, if "
         f"you trust all of it, say so as for Git: {vouch}"

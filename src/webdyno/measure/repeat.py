@@ -24,7 +24,7 @@ from webdyno.core.files import (
 )
 from webdyno.core.run import CATALOGUE_FOLDER, EXPERIMENT_FILE
 from webdyno.core.service import Service
-from webdyno.core.text import quoted
+from webdyno.core.text import in_shell
 from webdyno.core.whose import FOLDER, trusted_users
 from webdyno.host.copies import copy_opened, let_everybody_read
 from webdyno.host.users import make_private, others_may_change, owner_of
@@ -135,7 +135,7 @@ def _refuse_of_others(folder: Path, status: os.stat_result) -> None:
     if status.st_uid not in trusted_users():
         raise UserError(
             f"{folder} is somebody else's run, which can be read but not gone on with: copy it, "
-            f"which makes it yours (cp -r {quoted(folder)} …), or run webdyno as its owner"
+            f"which makes it yours (cp -r {in_shell(folder)} …), or run webdyno as its owner"
         )
 
 

@@ -15,7 +15,7 @@ from pathlib import Path
 from webdyno.core.errors import OperationError, UserError
 from webdyno.core.format import duration, listed_to
 from webdyno.core.hiding import hidden
-from webdyno.core.text import SECRET, quoted, secret_values, with_secrets
+from webdyno.core.text import SECRET, in_shell, secret_values, with_secrets
 from webdyno.host.children import must
 from webdyno.host.server_process import CERTIFICATES, PLAIN_ENVIRONMENT
 from webdyno.host.this_machine import DONE, KEPT_FOR_S, Testbed, run_build
@@ -185,7 +185,7 @@ def build_revision(
             notify(
                 f"{name}: earlier runs wrote into its build: {written}. Its next start finds "
                 "that; prepare or [state] before_round can put it back, and rm -rf "
-                f"{quoted(kept)} has it built again"
+                f"{in_shell(kept)} has it built again"
             )
         run_as(repository.user, ["touch", kept])
         refuse_shared(kept, repository.user)
