@@ -69,7 +69,7 @@ class Repetition(NamedTuple):
 
 def test_no_pattern_takes_more_than_a_time_in_proportion() -> None:
     slow = {it.where: found for it in _used() if (found := _slow(it))}
-    assert slow.keys() == ANCHORED_UNSEEN, slow
+    assert slow.keys() <= ANCHORED_UNSEEN, slow
 
 
 @pytest.mark.parametrize(
