@@ -73,7 +73,7 @@ fn an_answers_beginning_alone_is_shown() {
         let server = Server::start(move |mut client| {
             while client.request().is_some() {
                 client.write(begin.as_bytes());
-                std::thread::sleep(Duration::from_millis(20));
+                std::thread::sleep(Duration::from_millis(100));
                 client.write(rest.as_bytes());
                 client.write(b"secret");
             }
