@@ -95,12 +95,7 @@ MAKES_FOLDERS = {
 
 def test_folders_that_a_user_names_are_made_by_make_folder() -> None:
     """Which follows no link of another user's where it makes those above."""
-    makes = {
-        path.relative_to(SOURCES).as_posix()
-        for path in SOURCES.rglob("*.py")
-        if "mkdir(parents=True" in path.read_text(encoding="utf-8")
-    }
-    assert makes == MAKES_FOLDERS.keys()
+    assert _those_with(r"mkdir\(parents=True") == MAKES_FOLDERS.keys()
 
 
 CHANGES_MODES = {
@@ -110,7 +105,6 @@ CHANGES_MODES = {
     "host/copies.py": "opens what was private; of a folder before anything is in it",
     "host/warden.py": "lets us into folders that are removed",
     "servers/prepared.py": "opens folders that were private",
-    "systems/revision.py": "lets the servers' group into a folder that was private",
     "systems/conf/relocation.py": "lets others through to a private folder",
     "measure/redact.py": "opens logs once no secret is in them; gives a copy the mode of its file",
 }
@@ -119,12 +113,16 @@ CHANGES_MODES = {
 
 def test_no_file_is_made_first_and_closed_to_others_then() -> None:
     """Who opened it in between would read on: `write_whole` and `new_file` give it its mode."""
-    changing = {
+    assert _those_with(r"\bf?chmod\(") == CHANGES_MODES.keys()
+
+
+def _those_with(pattern: str) -> set[str]:
+    """Return the files in which a pattern is found."""
+    return {
         path.relative_to(SOURCES).as_posix()
         for path in SOURCES.rglob("*.py")
-        if re.search(r"\bf?chmod\(", path.read_text(encoding="utf-8"))
+        if re.search(pattern, path.read_text(encoding="utf-8"))
     }
-    assert changing == CHANGES_MODES.keys()
 
 
 def test_the_engine_writes_by_name_in_one_place() -> None:
@@ -138,6 +136,4 @@ def test_the_engine_writes_by_name_in_one_place() -> None:
 
 def test_nothing_else_writes_csv() -> None:
     """Where it is written, no text of others becomes a formula."""
-    texts = {path: path.read_text(encoding="utf-8") for path in SOURCES.rglob("*.py")}
-    writing = {path for path, text in texts.items() if re.search(r"csv\.(Dict)?[wW]riter", text)}
-    assert writing == {SOURCES / "core/sheet.py"}
+    assert _those_with(r"csv\.(Dict)?[wW]riter") == {"core/sheet.py"}

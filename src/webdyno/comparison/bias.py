@@ -47,7 +47,7 @@ from webdyno.validity.client import (
 from webdyno.validity.connections import link_limited
 from webdyno.validity.growing_state import grows_apart, state_drift
 from webdyno.validity.others import PRESSURE_LIMIT, foreign_s, memory_waiting
-from webdyno.validity.over_time import TRENDS
+from webdyno.validity.over_time import OVER_THE_ROUND, TRENDS
 from webdyno.validity.rule import TOO_MANY_EXCLUDED
 from webdyno.validity.servers import left_over_s, stopped_s
 
@@ -245,7 +245,7 @@ def _settling(data: PointData, variant: str, other: str) -> list[Bound]:
     settling = [
         when_settling(trend.name, change, trend.seen)
         for trend, change in changes
-        if change is not None and not (drift and trend is TRENDS[0] and change.centre < 0)
+        if change is not None and not (drift and trend is OVER_THE_ROUND and change.centre < 0)
     ]
     apart = when_state_grows(grows_apart(data, variant, other)) if drift else UNBIASED
     return [*settling, apart]

@@ -260,10 +260,15 @@ def close_to_others(folder: Path) -> None:
     uid = sudo_caller()
     group = None if uid is None else _user(uid, folder).gid
     if group is not None and not has_others(group):
-        os.chown(folder, -1, group)
-        folder.chmod(SHARED)
+        share_with_group(folder, group)
     elif others_are_here():
         folder.chmod(PRIVATE)
+
+
+def share_with_group(folder: Path, group: int) -> None:
+    """Let a group enter and list a folder, and nobody else but its owner."""
+    os.chown(folder, -1, group, follow_symlinks=False)
+    folder.chmod(SHARED)
 
 
 def make_closed(folder: Path) -> None:
@@ -302,8 +307,7 @@ def hand_over(
     if among is None or len(others) > 1:
         open_to_servers(folder, user or server_user())
     elif others:
-        os.chown(folder, -1, others.pop().gid)
-        folder.chmod(SHARED)
+        share_with_group(folder, others.pop().gid)
 
 
 def open_to_servers(folder: Path, user: ServerUser | None) -> None:

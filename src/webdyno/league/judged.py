@@ -3,7 +3,6 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from math import expm1
 
 from webdyno.comparison import judge
 from webdyno.comparison.comparison import ALPHA
@@ -11,7 +10,7 @@ from webdyno.core.format import percent
 from webdyno.core.judgement import Judgement, LimitedBy, Ranking, VariantValue
 from webdyno.evidence.point_data import PointData
 from webdyno.validity import valid_for
-from webdyno.validity.over_time import TRENDS
+from webdyno.validity.over_time import OVER_THE_ROUND, share_of
 
 WARM = 0.1
 """Share by which the throughput of a stack that counts as warm may rise within a round."""
@@ -48,13 +47,12 @@ class JudgedRun:
 
         A run of many stacks cuts warm-ups, of which a virtual machine's compilers need seconds.
         """
-        over_the_round = TRENDS[0]
-        changes = {stack: over_the_round.sure_change(self.deciding, stack) for stack in self.stacks}
+        changes = {stack: OVER_THE_ROUND.sure_change(self.deciding, stack) for stack in self.stacks}
         return {
-            stack: f"it hadn't warmed up: its throughput rose by {percent(expm1(change.centre))} "
-            "within a round"
+            stack: "it hadn't warmed up: its throughput rose by "
+            f"{percent(share_of(change))} within a round"
             for stack, change in changes.items()
-            if change and expm1(change.centre) > WARM
+            if change and share_of(change) > WARM
         }
 
     @property

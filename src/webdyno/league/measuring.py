@@ -123,12 +123,11 @@ class Sitting:
         return Lack(task, able, held, lacking)
 
     def _next(self, lack: Lack) -> Group | None:
-        tried = {
+        lacking = [
             stack
-            for task, stack, again in self._tried
-            if task == lack.task and again == (stack in lack.cold)
-        }
-        lacking = [stack for stack in lack.lacking if stack not in tried]
+            for stack in lack.lacking
+            if (lack.task, stack, stack in lack.cold) not in self._tried
+        ]
         return next_group(lacking, lack.held, lack.able)
 
     def _measuring(self, lack: Lack, group: Group) -> Callable[[], MeasuredRun] | None:
@@ -142,8 +141,8 @@ class Sitting:
             need_s = least_s(arranged.experiment, arranged.catalogue)
             if need_s <= left_s:
                 self._tried |= {(lack.task, stack, stack in lack.cold) for stack in new}
-                is_cold = lack.cold.issuperset(new)
-                time_s = self._longest_s(need_s) if is_cold else self._time_s(need_s)
+                runs = 1 if lack.cold.issuperset(new) else self._due - self.measured
+                time_s = time_of_run(need_s, left_s, runs)
                 return partial(self._measure, lack, stacks, time_s)
         if not self.measured:
             would_do = typed_duration(LEAST_ROOM * need_s)
@@ -152,12 +151,6 @@ class Sitting:
                 f"{duration(need_s)}; --time {would_do} would do"
             )
         return None
-
-    def _time_s(self, need_s: float) -> float:
-        return time_of_run(need_s, self._left_s, self._due - self.measured)
-
-    def _longest_s(self, need_s: float) -> float:
-        return time_of_run(need_s, self._left_s, runs_left=1)
 
     def _measure(self, lack: Lack, stacks: Sequence[str], time_s: float) -> MeasuredRun:
         name, experiment, catalogue = self.asking.arrange(lack.task, stacks, lack.together, time_s)
@@ -171,7 +164,8 @@ class Sitting:
         self._stuck.add(run.path)
         why, more_s = "was interrupted", None
         if run.is_too_short:
-            why, more_s = "was too short", self._time_s(self._least_s(run))
+            why = "was too short"
+            more_s = time_of_run(self._least_s(run), self._left_s, self._due - self.measured)
         self.asking.caller.notify(f"\n{run.path} {why}, and continues")
         return measure_on(run.path, self.asking.caller, more_s)
 

@@ -4,11 +4,11 @@ import re
 from pathlib import Path
 
 ENV_FILE = ".env"
+ENDINGS = ("example", "sample", "template", "dist")
 EXAMPLE = re.compile(
-    r"\.?env[._-](?:\w+[._-])?(?:example|sample|template|dist)(?:-\w+)*|\.?(?:example|sample)[._-]env"
+    rf"\.?env[._-](?:\w+[._-])?(?:{'|'.join(ENDINGS)})(?:-\w+)*|\.?(?:example|sample)[._-]env"
 )
 """The name of a file that shows which variables there are."""
-ENDINGS = ("example", "sample", "template", "dist")
 
 
 def example_file(folder: Path) -> str | None:

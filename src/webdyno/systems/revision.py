@@ -25,6 +25,7 @@ from webdyno.host.users import (
     home_of,
     refuse_shared,
     server_user,
+    share_with_group,
 )
 from webdyno.host.workspace import home_folder, open_folder, open_lock
 from webdyno.systems.command import check_services, needs_of_services
@@ -231,16 +232,10 @@ def let_reader_in(way: str, user: ServerUser | None, top: Path) -> ServerUser | 
 
     `user` is whose build it is, None where it is ours.
     """
-    reader = user or server_user() if way == "conf" else None
-    if reader and user is None:
-        _let_in(reader, top.parent)
+    reader, kept = user or server_user() if way == "conf" else None, top.parent
+    if reader and user is None and stat.S_IMODE(kept.stat().st_mode) == PRIVATE:
+        share_with_group(kept, reader.gid)
     return reader
-
-
-def _let_in(reader: ServerUser, kept: Path) -> None:
-    if stat.S_IMODE(kept.stat().st_mode) == PRIVATE:
-        os.chown(kept, -1, reader.gid, follow_symlinks=False)
-        kept.chmod(0o750)
 
 
 def _newer_files(user: ServerUser | None, kept: Path) -> str | None:

@@ -77,7 +77,7 @@ FOLLOWS_FROM = {
     "few-samples": ("wrong-status", "no-response", "no-responses", *WRONG_RESPONSES),
 }
 """By rule: those that explain it, if they make the same variant's figures invalid."""
-SAME_WITH_CAUSE = {over_time.TRENDS[0].name: growing_state.STATE_GROWS.name}
+SAME_WITH_CAUSE = {over_time.OVER_THE_ROUND.name: growing_state.STATE_GROWS.name}
 """By rule: the one that reports the same of a variant, and what it comes from."""
 SHORT_RUN = "few-rounds"
 

@@ -21,7 +21,7 @@ from webdyno.core.metrics import server_cpu_us, throughput_rps
 from webdyno.core.records import SlotRecord
 from webdyno.evidence.point_data import PointData, compute_once
 from webdyno.statistics.interval import LARGEST_LOG, TINY, Estimate, Logs, fitted_line, t_quantile
-from webdyno.validity.over_time import TRENDS, Written, has_database, left_behind, pace
+from webdyno.validity.over_time import OVER_THE_ROUND, Written, has_database, left_behind, pace
 from webdyno.validity.rule import RunRule, note
 
 ALPHA = 0.01
@@ -122,7 +122,7 @@ def _in_database(data: PointData, variant: str, confidence: float) -> StateDrift
 
 def _in_throughput(data: PointData, variant: str, confidence: float) -> StateDrift | None:
     """Look at throughput: what waits for disks or locks costs no CPU time."""
-    change, steps = TRENDS[0].sure_change(data, variant, 1 - confidence), _steps(data, variant)
+    change, steps = OVER_THE_ROUND.sure_change(data, variant, 1 - confidence), _steps(data, variant)
     if change is None or change.centre > 0 or not steps:
         return None
     step = Estimate(-change.high / steps, -change.centre / steps, -change.low / steps, "t")

@@ -85,7 +85,7 @@ class Trend:
             mean = self.sure_change(data, variant, TREND_ALPHA / len(variants))
             if mean is None:
                 continue
-            change = expm1(min(mean.centre, LARGEST_CHANGE))
+            change = share_of(mean)
             direction = "rises" if change > 0 else "falls"
             by_writes = change < 0 and left_behind(data, variant) is not None
             warning = note(
@@ -108,8 +108,13 @@ class Trend:
         if len(known) < 2:
             return None
         mean = estimate(np.array(known), 1 - alpha)
-        large = abs(expm1(min(mean.centre, LARGEST_CHANGE))) > self.noted
+        large = abs(share_of(mean)) > self.noted
         return mean if large and mean.excludes_zero() else None
+
+
+def share_of(change: Estimate) -> float:
+    """Return the share by which throughput changed, of a change of its logarithm."""
+    return expm1(min(change.centre, LARGEST_CHANGE))
 
 
 def pace(data: PointData, variant: str) -> str:
@@ -154,14 +159,15 @@ def _inside(slot: SlotRecord) -> float | None:
     return log(last.completed / last.length_s) - log(first.completed / first.length_s)
 
 
+OVER_THE_ROUND = Trend(
+    "trend",
+    _over_the_round,
+    noted=0.02,  # ABBA order cancels what all variants have in common of it
+    over="slot of a round",
+    fix="Warm up longer: --set measure.warmup_s=5.",
+)
 TRENDS = (
-    Trend(
-        "trend",
-        _over_the_round,
-        noted=0.02,  # ABBA order cancels what all variants have in common of it
-        over="slot of a round",
-        fix="Warm up longer: --set measure.warmup_s=5.",
-    ),
+    OVER_THE_ROUND,
     Trend(
         "slot-trend",
         _inside_slots,

@@ -271,18 +271,23 @@ def test_an_example_is_copied_where_the_file_is_read_and_not_in_git(tmp_path: Pa
     assert with_env_file(app, tmp_path, repository) == app
 
 
+def build_with_env_file(folder: Path, files: Files) -> str:
+    make_repository(laid_out(folder, files))
+    repository, app = repository_of(folder), find_app(folder)
+    assert repository
+    assert app
+    return with_env_file(app, folder, repository).build or ""
+
+
 def test_a_file_that_is_called_as_node_env_says_is_made(tmp_path: Path) -> None:
     files: Files = {
         "package.json": {"scripts": {"start": "node s.js"}, "dependencies": {"dotenv": "1"}},
         "s.js": "listen(process.env.PORT)\nconfig({path: `.env.${process.env.NODE_ENV}.local`})\n",
         ".env.example": "A=1\n",
     }
-    make_repository(laid_out(tmp_path, files))
-    repository, app = repository_of(tmp_path), find_app(tmp_path)
-    assert repository
-    assert app
-    found = with_env_file(app, tmp_path, repository)
-    assert (found.build or "").startswith("cp -n .env.example .env.production.local && npm install")
+    assert build_with_env_file(tmp_path, files).startswith(
+        "cp -n .env.example .env.production.local && npm install"
+    )
 
 
 def test_places_for_values_are_none(tmp_path: Path) -> None:
@@ -291,12 +296,9 @@ def test_places_for_values_are_none(tmp_path: Path) -> None:
         "s.js": "listen(process.env.PORT)\n",
         ".env.example": "A=1\nB=<number>\nC={C}\n",
     }
-    make_repository(laid_out(tmp_path, files))
-    repository, app = repository_of(tmp_path), find_app(tmp_path)
-    assert repository
-    assert app
-    found = with_env_file(app, tmp_path, repository)
-    assert (found.build or "").startswith("grep -vE '=[<{].*[>}]' .env.example >.env && npm ")
+    assert build_with_env_file(tmp_path, files).startswith(
+        "grep -vE '=[<{].*[>}]' .env.example >.env && npm "
+    )
 
 
 def test_addresses_stay_out_of_a_file_that_scripts_read(tmp_path: Path) -> None:
@@ -306,12 +308,7 @@ def test_addresses_stay_out_of_a_file_that_scripts_read(tmp_path: Path) -> None:
         ".env.example": "DATABASE_URL=postgres://x\nA=1\nPORT=3000\n",
         "bin/db/migrate": "#!/bin/bash\nset -a; source ${ENV_FILE}; set +a\n",
     }
-    make_repository(laid_out(tmp_path, files))
-    repository, app = repository_of(tmp_path), find_app(tmp_path)
-    assert repository
-    assert app
-    found = with_env_file(app, tmp_path, repository)
-    assert (found.build or "").startswith(
+    assert build_with_env_file(tmp_path, files).startswith(
         "grep -vE '^(DATABASE_URL|PORT)=' .env.example >.env && npm install"
     )
 

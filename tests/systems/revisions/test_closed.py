@@ -11,7 +11,7 @@ from webdyno.core.errors import OperationError
 from webdyno.core.whose import USERS
 from webdyno.host.users import ServerUser
 from webdyno.systems.repository import Repository
-from webdyno.systems.revision import Recipe, _let_in, build_revision
+from webdyno.systems.revision import Recipe, build_revision, let_reader_in
 
 
 @pytest.mark.parametrize("mode", [0o755, 0o700])
@@ -64,11 +64,15 @@ def test_a_build_is_nobody_elses_to_change(
 
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="needs root, whose servers another user runs")
-def test_the_servers_user_gets_into_it_where_a_configuration_is_served(tmp_path: Path) -> None:
+def test_the_servers_user_gets_into_it_where_a_configuration_is_served(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    reader = ServerUser("www-data", 33, 33)
+    monkeypatch.setattr("webdyno.systems.revision.server_user", lambda: reader)
     tmp_path.chmod(0o700)
-    _let_in(ServerUser("www-data", 33, 33), tmp_path)
+    assert let_reader_in("conf", None, tmp_path / "files") == reader
     status = tmp_path.stat()
     assert (stat.S_IMODE(status.st_mode), status.st_gid) == (0o750, 33)
     (open_ := tmp_path / "open").mkdir(mode=0o755)
-    _let_in(ServerUser("www-data", 33, 33), open_)
+    assert let_reader_in("conf", None, open_ / "files") == reader
     assert stat.S_IMODE(open_.stat().st_mode) == 0o755

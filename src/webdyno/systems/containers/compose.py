@@ -25,6 +25,7 @@ from webdyno.systems.containers.compose_relations import (
     Awaited,
     Awaits,
     awaits,
+    env_files,
     health_command,
     in_order,
     those_before,
@@ -273,9 +274,7 @@ def _build(keys: object, project: ComposeProject) -> Build:
 
 def _environment(keys: Mapping[str, Any], project: ComposeProject, where: str) -> dict[str, str]:
     variables: dict[str, str] = {}
-    files = keys.get("env_file") or []
-    for file in files if isinstance(files, list) else [files]:
-        form = long_form(file, "path")
+    for form in env_files(keys):
         path = or_example(project.folder / str(form.get("path")))
         if form.get("required") is not False or path.is_file():
             variables |= variables_of(path, f"{where}.env_file", project.environment)

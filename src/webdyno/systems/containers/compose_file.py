@@ -14,7 +14,7 @@ from yaml.nodes import MappingNode, Node, ScalarNode, SequenceNode
 from webdyno.core.errors import UserError
 from webdyno.core.files import MIB, read_named, reading
 from webdyno.core.tables import as_table, is_table, long_form
-from webdyno.systems.containers.compose_relations import ComposeParts
+from webdyno.systems.containers.compose_relations import ComposeParts, env_files
 from webdyno.systems.env_files import ENV_FILE, or_example
 
 USUAL_FILES = ("compose.yaml", "compose.yml", "docker-compose.yaml", "docker-compose.yml")
@@ -153,9 +153,8 @@ def read_compose(files: Sequence[Path], place: str, within: Path | None = None) 
 
 
 def _examples(services: Mapping[str, Any], folder: Path) -> Iterator[Path]:
-    given = [as_table(service).get("env_file", []) for service in services.values()]
-    files = [file for each in given for file in (each if isinstance(each, list) else [each])]
-    names = [ENV_FILE, *(str(long_form(file, "path").get("path")) for file in files)]
+    files = [file for service in services.values() for file in env_files(as_table(service))]
+    names = [ENV_FILE, *(str(file.get("path")) for file in files)]
     for path in (folder / name for name in names):
         if (example := or_example(path)) != path:
             yield example

@@ -157,6 +157,11 @@ def _in_list(value: object) -> list[Any]:
     return value if isinstance(value, list) else [] if value is None else [value]
 
 
+def env_files(service: Mapping[str, Any]) -> list[Table]:
+    """Return the files of variables that a service names, in their long form."""
+    return [long_form(file, "path") for file in _in_list(service.get("env_file") or None)]
+
+
 def _with_whole_paths(service: Mapping[str, Any], folder: Path) -> Table:
     """Return a service whose relative paths begin in the folder of its own file."""
     keys = dict(service)

@@ -10,6 +10,7 @@ from typing import Any
 from webdyno.core.errors import UserError
 from webdyno.core.tables import is_table, long_form, several, table
 from webdyno.systems.containers.compose_file import NAME, ComposeProject
+from webdyno.systems.containers.compose_relations import env_files
 from webdyno.systems.env_files import or_example
 
 USUAL_CAPABILITIES = re.compile(
@@ -65,9 +66,8 @@ def _files_of(service: Mapping[str, Any], project: ComposeProject) -> Iterator[t
         for entry in service.get(kind) or ():
             if file := _definition(entry, kind, project)[1]:
                 yield kind, file
-    files = service.get("env_file") or []
-    for file in files if isinstance(files, list) else [files]:
-        path = str(long_form(file, "path").get("path"))
+    for form in env_files(service):
+        path = str(form.get("path"))
         yield "env_file", path
         if (example := or_example(project.folder / path)) != project.folder / path:
             yield "env_file", str(example)

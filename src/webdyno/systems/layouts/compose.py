@@ -68,10 +68,7 @@ def fronts_of(own: Mapping[str, Any]) -> list[str]:
 def images_behind(folder: Path) -> set[str]:
     """Return the names of images that what is built of a folder depends on, by a Compose file."""
     name = next((path.name for path in sorted(folder.iterdir()) if IS_COMPOSE.match(path.name)), "")
-    try:  # as it stands there: nothing is run by it
-        services = table(plain_values(read_text(folder / name) or ""), "services")
-    except (ValueError, RecursionError, yaml.YAMLError):
-        return set()
+    services = services_as_written(folder / name)
     top = folder.resolve()
     own = [as_table(each) for each in services.values() if context_of(each, folder) == top]
     images, seen = set[str](), set[str]()
@@ -84,6 +81,17 @@ def images_behind(folder: Path) -> set[str]:
                 seen.add(other)
                 own.append(as_table(services[other]))
     return images - {""}
+
+
+def services_as_written(file: Path) -> Table:
+    """Return the services of a Compose file as it stands there; none where it can't be read.
+
+    What others set, or keep in a file of their own, isn't filled in.
+    """
+    try:
+        return table(plain_values(read_text(file) or ""), "services")
+    except (ValueError, RecursionError, yaml.YAMLError):
+        return {}
 
 
 def context_of(service: object, around: Path) -> Path | None:

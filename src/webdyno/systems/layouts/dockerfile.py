@@ -5,13 +5,16 @@ import shlex
 from dataclasses import replace
 from pathlib import Path
 
-import yaml
-
-from webdyno.core.tables import Table, as_list, as_table, long_form, read_text, table
-from webdyno.systems.containers.compose_file import USUAL_FILES, plain_values, read_compose
+from webdyno.core.tables import Table, as_list, as_table, long_form, read_text
+from webdyno.systems.containers.compose_file import USUAL_FILES, read_compose
 from webdyno.systems.env_files import example_file
 from webdyno.systems.layouts.app import FoundApp, first_of, sources
-from webdyno.systems.layouts.compose import COMPOSE_READY_WITHIN_S, find_compose
+from webdyno.systems.layouts.compose import (
+    COMPOSE_READY_WITHIN_S,
+    context_of,
+    find_compose,
+    services_as_written,
+)
 from webdyno.systems.layouts.settings import IS_GIVEN
 from webdyno.systems.layouts.start_scripts import image_command
 from webdyno.systems.layouts.variables import given_port
@@ -61,10 +64,9 @@ def _composed(composed: FoundApp, file: Path) -> str | None:
 
 
 def _builds(service: Table, file: Path) -> bool:
-    keys = service.get("build")
-    form = long_form(keys, "context")
-    context = (file.parent / str(form.get("context") or ".")).resolve()
-    return bool(keys) and context / str(form.get("dockerfile", "Dockerfile")) == file.resolve()
+    context = context_of(service, file.parent)
+    name = str(long_form(service.get("build"), "context").get("dockerfile", "Dockerfile"))
+    return context is not None and context / name == file.resolve()
 
 
 READ_BARE = re.compile(
@@ -99,13 +101,8 @@ def with_values_of_compose(app: FoundApp, folder: Path) -> FoundApp:
 
 def _values_of_service(folder: Path, name: str) -> dict[str, str]:
     """Return the environment of the service that a folder's image is built for."""
-    try:  # as it stands there: what others set, or keep in a file of their own, isn't written
-        written = as_table(plain_values(read_text(folder / name) or ""))
-    except (ValueError, RecursionError, yaml.YAMLError):
-        return {}
-    for service in map(as_table, table(written, "services").values()):
-        build = long_form(service.get("build"), "context") if service.get("build") else {}
-        if build and (folder / str(build.get("context") or ".")).resolve() == folder.resolve():
+    for service in map(as_table, services_as_written(folder / name).values()):
+        if context_of(service, folder) == folder.resolve():
             said = service.get("environment")
             pairs = (str(each).partition("=")[::2] for each in as_list(said))
             return {str(key): str(value) for key, value in (as_table(said) or dict(pairs)).items()}

@@ -11,7 +11,7 @@ from webdyno.systems.layouts.python_tools import list_of_image
 PRISMA = "prisma/schema.prisma"
 MANIFESTS = (
     *("requirements.txt", "requirements/base.txt", "requirements/production.txt", "pyproject.toml"),
-    *("package.json", "prisma/schema.prisma", "go.mod", "Cargo.toml", "Gemfile"),
+    *("package.json", PRISMA, "go.mod", "Cargo.toml", "Gemfile"),
     *("mix.exs", "deno.json", "CMakeLists.txt"),
 )
 OF_JVM = ("pom.xml", "build.gradle", "build.gradle.kts")
