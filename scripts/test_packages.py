@@ -35,8 +35,8 @@ TOOLS = {
 }
 """Program or file, and the package that has it. The Python is for servers, which may not use
 root's; runc is for machines on which Podman's usual runtime refuses to work, and for Docker."""
-NOT_EVERYWHERE = {"valkey-server", "valkey-tools"}
-"""Debian has them from 13 on; without them no test starts that service."""
+NOT_EVERYWHERE = {"valkey-server", "valkey-tools", "mongodb-org-server"}
+"""Debian has them from 13 on, or not at all; without them no test starts that service."""
 
 FULL = "--full" in sys.argv
 

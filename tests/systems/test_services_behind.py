@@ -92,7 +92,12 @@ def test_a_service_of_a_users_catalogue_stands_behind_a_command(tmp_path: Path) 
         ({"services": {"db": "mariadbb"}}, "no service 'mariadbb'; did you mean mariadb"),
         (
             {"services": {"db": "nginx"}},
-            "nginx serves sites itself.* are mariadb, memcached, postgresql, redis",
+            "nginx serves sites itself.* are mariadb, memcached, .* and images: image:mongo:7",
+        ),
+        ({"services": {"db": "image:"}}, "there is no service 'image:'"),
+        (
+            {"stack": "image:x", "services": {"db": "image:mongo:7"}},
+            "image:mongo:7 can't stand behind a container, which finds others by its Compose file",
         ),
         ({"services": {"web": "redis"}}, "web is your own program"),
         ({"services": {"a b": "redis"}}, "is no name for a role"),

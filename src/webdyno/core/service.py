@@ -82,6 +82,17 @@ class Version(Model):
     """A regular expression whose first group is the version."""
 
 
+class ServiceImage(Model):
+    """An image of containers that are such a service as well."""
+
+    names: Annotated[list[OneLine], Field(min_length=1)]
+    """Without registry, owner and version: `mongo`."""
+    port: Annotated[int, Field(ge=1, le=65535)]
+    """Where it listens in there: images may expose several."""
+    environment: dict[Variable, Text] = {}
+    """Its variables, templates, by which clients get in as `credentials` has it."""
+
+
 StatusKind = Literal["nginx", "apache", "php-fpm", "memcached", "redis"]
 """Whose way of saying its own counts a service has."""
 
@@ -258,6 +269,8 @@ class Service(Model):
     """What clients log in with; a program finds `USER` in `$DB_USER` if its role is `db`."""
     variables: dict[Variable, Text] = {}
     """Variables by which programs usually find such a service, whatever its role: DATABASE_URL."""
+    image: ServiceImage | None = None
+    """None where no image is known that is the same."""
     status: StatusSource | None = None
     """None where it doesn't say."""
     tidy: Arguments = []

@@ -1,13 +1,19 @@
-"""`cmd:COMMAND`: a command that serves HTTP on `$PORT`, and services of the catalogue behind it."""
+"""`cmd:COMMAND`: a command that serves HTTP on `$PORT`, and services behind it.
+
+Those are the catalogue's, or containers: `db = "image:mongo:7"`.
+"""
 
 from collections.abc import Iterable, Mapping
+from dataclasses import replace
 
 from webdyno.config.reading import PlaceOf, nearest
 from webdyno.core.errors import UserError
 from webdyno.core.service import PERF_NAMES, Need, Service
+from webdyno.systems.kinds import KINDS
 from webdyno.systems.target import (
     PROGRAM,
     GeneratedService,
+    OwnKeys,
     TargetSpec,
     setting_environment,
     setting_variable,
@@ -27,6 +33,11 @@ LISTENING = {
 """Where a command is to listen, what it is to speak there, and the certificate to do so."""
 SERVING = {"http", "fastcgi"}
 """What services speak that serve sites themselves."""
+IMAGE = "image:"
+"""How a service is written that is a container."""
+NOTHING: Mapping[str, GeneratedService] = {}
+CONTAINER_READY_WITHIN_S = 120.0
+"""A database makes its data as it starts."""
 NAMES_SETTING = {
     "type": "switch",
     "default": False,
@@ -47,6 +58,7 @@ def make(spec: TargetSpec) -> GeneratedService:
     environment = users_environment(spec.folder, keys.environment)
     by_socket = "SOCKET" in start and "PORT" not in start
     _check_setup(spec)
+    containers = _containers_behind(spec)
     own: dict[str, object] = {"folder": str(spec.folder), "when_sampled": NAMING}
     if by_socket:
         own["by_socket"] = True
@@ -60,30 +72,48 @@ def make(spec: TargetSpec) -> GeneratedService:
         environment={key: verbatim(value) for key, value in environment.items()}
         | LISTENING
         | setting_environment(spec.settings)
-        | variables_of_services(spec),
+        | variables_of_services(spec, containers),
     )
     service["settings"].setdefault(PERF_NAMES, NAMES_SETTING)
-    return GeneratedService(service, behind=keys.services)
+    of_catalogue = {role: name for role, name in keys.services.items() if not is_image(name)}
+    return GeneratedService(service, behind=of_catalogue, containers=containers)
 
 
 def _check_setup(spec: TargetSpec) -> None:
     """Raise UserError where `setup` can fill nothing that is kept; note what isn't."""
     if not spec.keys.setup:
         return
-    behind = [spec.services[name] for name in spec.keys.services.values()]
-    if not any(service.data for service in behind):
+    behind = {name: spec.services.get(name) for name in spec.keys.services.values()}
+    without = [name for name, service in behind.items() if not (service and service.data)]
+    if len(without) == len(behind):
         raise UserError(
             f"{spec.place}: setup fills services behind the program, each start gets a copy of "
             "their data, and there are none that keep data; prepare runs before each start"
         )
-    for service in behind:
-        if not service.data:
-            spec.notify(
-                f"{service.title} keeps nothing of setup; prepare can fill it at each start"
-            )
+    for name in without:
+        title = service.title if (service := behind[name]) else name
+        spec.notify(f"{title} keeps nothing of setup; prepare can fill it at each start")
 
 
-def variables_of_services(spec: TargetSpec) -> dict[str, str]:
+def _containers_behind(spec: TargetSpec) -> dict[str, GeneratedService]:
+    """Have the containers there that a program asks, each in a network of its own."""
+    keys = OwnKeys(containers=spec.keys.containers, ready_within=CONTAINER_READY_WITHIN_S)
+    of_all = replace(spec, keys=keys, settings={}, host="", is_behind=True)
+    return {
+        role: KINDS["image"].make(replace(of_all, written=name, text=name.removeprefix(IMAGE)))
+        for role, name in spec.keys.services.items()
+        if is_image(name)
+    }
+
+
+def is_image(service: str) -> bool:
+    """Whether a service is a container, and none of the catalogue."""
+    return service.startswith(IMAGE) and service != IMAGE
+
+
+def variables_of_services(
+    spec: TargetSpec, containers: Mapping[str, GeneratedService] = NOTHING
+) -> dict[str, str]:
     """Return the variables by which a program finds services behind it, as templates.
 
     Nothing else may have the names that begin with a role, such as `$DB_HOST`; of those that are
@@ -93,15 +123,20 @@ def variables_of_services(spec: TargetSpec) -> dict[str, str]:
     usual: dict[str, str] = {}
     for role, name in spec.keys.services.items():
         service = f"services['{role}']"
+        if role in containers:
+            container = containers[role].service
+            credentials, known_by = container["credentials"], container["variables"]
+        else:
+            credentials, known_by = spec.services[name].credentials, spec.services[name].variables
         own = {
             "HOST": f"{{{{ {service}.host if not {service}.socket }}}}",
             "PORT": f"{{{{ {service}.port if not {service}.socket }}}}",
             "SOCKET": f"{{{{ {service}.socket or '' }}}}",
-            **_of_role(role, spec.services[name].credentials),
+            **_of_role(role, credentials),
         }
         prefix = role.upper().replace("-", "_")
         variables |= {f"{prefix}_{key}": value for key, value in own.items()}
-        usual = _of_role(role, spec.services[name].variables) | usual
+        usual = _of_role(role, known_by) | usual
     others = {*spec.keys.environment, *map(setting_variable, spec.settings)}
     for name in sorted(variables.keys() & others):
         raise UserError(
@@ -118,7 +153,7 @@ def _of_role(role: str, texts: Mapping[str, str]) -> dict[str, str]:
 
 def needs_of_services(named: Iterable[str], services: Mapping[str, Service]) -> list[Need]:
     """Return the programs without which services don't start, whatever their settings are."""
-    needs = (need for name in named for need in services[name].needs.values())
+    needs = (need for name in named if name in services for need in services[name].needs.values())
     return [need for need in needs if not need.optional and not need.when]
 
 
@@ -131,10 +166,12 @@ def check_services(
         where = place((role,))
         if role == PROGRAM:
             raise UserError(f"{where}: {role} is your own program; give the service another name")
+        if is_image(name):
+            continue
         if name not in services:
             raise UserError(f"{where}: there is no service {name!r}; {nearest(name, able)}")
         if name not in able:
             raise UserError(
                 f"{where}: {name} serves sites itself and can't stand behind a program; those that "
-                f"can are {', '.join(sorted(able))}"
+                f"can are {', '.join(sorted(able))}, and images: image:mongo:7"
             )

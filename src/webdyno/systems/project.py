@@ -53,9 +53,9 @@ class App(Model):
     environment: dict[Variable, Text] = {}
     """Variables for both; `${env:NAME}` stands for a secret."""
     services: dict[RoleName, str] = {}
-    """With `start` or `image`: services of the catalogue that run next to it with data of their
-    own, by role: with `db = "postgresql"` it finds the database by `$DATABASE_URL`, `$PGHOST`,
-    `$DB_HOST` and so on."""
+    """With `start` or `image`: services of the catalogue, or containers, that run next to it with
+    data of their own, by role: with `db = "postgresql"` it finds the database by `$DATABASE_URL`,
+    `$PGHOST`, `$DB_HOST` and so on; with `db = "image:mongo:7"` by `$MONGODB_URI`."""
     setup: Text | None = None
     """A line of shell that fills them, such as migrations and fixtures: run in `dir` once for each
     revision, with the variables that `start` has. Each start gets a copy of what it left."""

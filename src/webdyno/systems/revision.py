@@ -28,7 +28,7 @@ from webdyno.host.users import (
     share_with_group,
 )
 from webdyno.host.workspace import home_folder, open_folder, open_lock
-from webdyno.systems.command import check_services, needs_of_services
+from webdyno.systems.command import IMAGE, check_services, is_image, needs_of_services
 from webdyno.systems.containers.image import check_containers, refuse_containers_of_others
 from webdyno.systems.kinds import KIND_OF_APP, KINDS
 from webdyno.systems.project import APP, LEAST, Project
@@ -70,7 +70,8 @@ def make(spec: TargetSpec) -> GeneratedService:
     recipe = Recipe(app.build, within, environment, app.build_variables, spec.fresh)
     way, text = app.way
     place = project.file.place(("app",))
-    if way == "image" or any(system.startswith("image:") for system in app.backends.values()):
+    of_images = list(filter(is_image, behind.values()))
+    if way == "image" or of_images or any(map(is_image, app.backends.values())):
         refuse_containers_of_others(repository, place)
     top = build_revision(repository, revision, recipe, spec.written, spec.notify).resolve()
     folder = folder_inside_of(top, within, project.file.place((APP, "dir")))
@@ -89,8 +90,9 @@ def make(spec: TargetSpec) -> GeneratedService:
         app.settings, lambda where: project.file.place(("app", "settings", *where))
     )
     user = repository.user
-    if way == "image":
-        check_containers(text, folder, top, place)
+    containers = [name.removeprefix(IMAGE) for name in of_images]
+    for container in [*containers, *([text] if way == "image" else [])]:
+        check_containers(container, folder, top, place)
     if way == "conf" and keys.services:
         raise UserError(f"{place}: services are for an app that `start` or `image` starts")
     if way != "start" and (keys.setup or keys.prepare):

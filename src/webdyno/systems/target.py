@@ -61,8 +61,8 @@ class OwnKeys(Model):
     """Variables for its commands, next to `PORT`, `SOCKET`, `HOST`, `CERT`, `KEY`, `PROTOCOL`,
     `PATH` and `HOME`; `${env:NAME}` stands for a secret."""
     services: dict[RoleName, str] = {}
-    """`cmd:`, `rev:` and `image:`: services of the catalogue behind it, by role, as in
-    `db = "postgresql"`."""
+    """`cmd:`, `rev:` and `image:`: services behind it, by role, as in `db = "postgresql"` or, but
+    for `image:`, `db = "image:mongo:7"`."""
     setup: Text | None = None
     """`cmd:` and `rev:`: a line of shell that fills those once; each start gets a copy."""
     prepare: Text | None = None
@@ -114,6 +114,8 @@ class TargetSpec:
     owner: int | None = None
     """The id of whose the folder was when it was named; of a revision, of whose repository."""
 
+    is_behind: bool = False
+    """Whether a program asks it, as a service."""
     within: Path | None = None
     """Of a revision: its folder, which is all that its containers may reach of this machine."""
 
@@ -152,6 +154,8 @@ class GeneratedService:
     """Templates next to it."""
     behind: Mapping[str, str] = field(default_factory=dict)
     """Names of the catalogue's services behind it, by role."""
+    containers: "Mapping[str, GeneratedService]" = field(default_factory=dict)
+    """Services behind it that are made of images, by role."""
     backends: Mapping[str, str] = field(default_factory=dict)
     """Own systems behind it, by role."""
     passes_on_to: Sequence[str] = ()
@@ -238,7 +242,9 @@ class GeneratedCatalogue:
 
     def service(self, word: str, text: str, made: GeneratedService) -> str:
         """Write a service, and return its name: the kind and the text of its system."""
-        content = json.dumps([made.service, made.files, made.behind, made.backends], sort_keys=True)
+        containers = {role: container.service for role, container in made.containers.items()}
+        parts = [made.service, made.files, made.behind, made.backends, containers]
+        content = json.dumps(parts, sort_keys=True)
         digest = hashlib.sha256(content.encode()).hexdigest()[:8]
         slug = re.sub(r"[^A-Za-z0-9.]+", "-", text)[:SLUG_LETTERS].strip("-.")
         name = "-".join(filter(None, (word, slug, digest)))

@@ -248,10 +248,11 @@ class _Resolver:
         )
         made = self._make(kind, spec)
         self.passes_on_to |= dict.fromkeys(made.passes_on_to)
-        behind, names = dict(made.behind), {}
+        behind, names = dict(made.behind), self._containers(made)
         for role, system in made.backends.items():
-            names[role], of_backend = self._backend(system, spec)
-            behind |= of_backend
+            names[role], backend = self._backend(system, spec)
+            behind |= backend.behind
+            names |= self._containers(backend)
         service = self.generated.service(word, text, made)
         return self.generated.stack(service, str(made.service["title"]), behind, names)
 
@@ -272,8 +273,15 @@ class _Resolver:
         self.known.append((same, made))
         return made
 
-    def _backend(self, system: str, spec: TargetSpec) -> tuple[str, Mapping[str, str]]:
-        """Return the service that a backend becomes, and the services of the catalog behind it."""
+    def _containers(self, made: GeneratedService) -> dict[str, str]:
+        """Return the services that containers behind it become, by role."""
+        return {
+            role: self.generated.service("image", str(container.service["title"]), container)
+            for role, container in made.containers.items()
+        }
+
+    def _backend(self, system: str, spec: TargetSpec) -> tuple[str, GeneratedService]:
+        """Return the service that a backend becomes, by its name, and what is behind it."""
         word, _, text = system.partition(":")
         kind = KINDS[word]
         if kind.runs_already:
@@ -286,4 +294,4 @@ class _Resolver:
                 f"{spec.place}: the backend {system} has backends of its own; name one that stands "
                 "alone, such as cmd:COMMAND"
             )
-        return self.generated.service(word, text, made), made.behind
+        return self.generated.service(word, text, made), made

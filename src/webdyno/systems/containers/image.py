@@ -11,9 +11,10 @@ from collections.abc import Collection, Iterable, Mapping
 from pathlib import Path
 
 from webdyno.core.errors import UserError
+from webdyno.core.service import Service
 from webdyno.core.text import SECRET
 from webdyno.host.users import stranger_of
-from webdyno.systems.command import variables_of_services
+from webdyno.systems.command import is_image, variables_of_services
 from webdyno.systems.containers.choice import engine_for
 from webdyno.systems.containers.compose import ComposeService, compose_files, compose_services
 from webdyno.systems.containers.compose_rights import ELSEWHERE
@@ -83,10 +84,17 @@ def make(spec: TargetSpec) -> GeneratedService:
             f"{spec.place}: containers have a network of their own and can't be in that of "
             "--testbed netns; leave that out"
         )
-    variables = _variables_of_script(spec)
+    if images := list(filter(is_image, spec.keys.services.values())):
+        raise UserError(
+            f"{spec.place}: {images[0]} can't stand behind a container, which finds others by its "
+            "Compose file: image:compose.yaml#SERVICE"
+        )
+    known = _known_service(spec)
+    usual = known.image if known else None
+    variables = _variables_of_script(spec) | (usual.environment if usual else {})
     engine, containers = _containers(spec)
     *others, front = containers
-    port = asked_port(front, spec)
+    port = usual.port if usual else asked_port(front, spec)
     inside = bool(spec.keys.services)
     starts = engine.start_files(spec.written, containers, inside=inside)
     texts = dict(starts.texts)
@@ -113,6 +121,8 @@ def make(spec: TargetSpec) -> GeneratedService:
             environment={
                 f"{VALUE}{number}": text for number, text in enumerate(variables.values())
             },
+            credentials=known.credentials if known else {},
+            variables=known.variables if known else {},
             facts={
                 "containers": f"{engine.title} {engine.version}",
                 "network": engine.network,
@@ -124,6 +134,15 @@ def make(spec: TargetSpec) -> GeneratedService:
         },
         behind=spec.keys.services,
     )
+
+
+def _known_service(spec: TargetSpec) -> Service | None:
+    """Return the service of the catalogue that an image behind a program is as well, if any."""
+    name = re.split("[:@]", spec.text.rpartition("/")[2])[0]
+    for service in spec.services.values() if spec.is_behind else ():
+        if service.image and name in service.image.names:
+            return service
+    return None
 
 
 def _variables_of_script(spec: TargetSpec) -> dict[str, str]:
@@ -219,7 +238,8 @@ def asked_port(front: Container, spec: TargetSpec) -> int:
     )
     if len(exposed) != 1:
         why = "of those that it exposes" if exposed else "since it exposes none"
-        spec.notify(f"{spec.written} is asked on port {port}, {why}; --env PORT=N says otherwise")
+        otherwise = "a Compose file's ports say" if spec.is_behind else "--env PORT=N says"
+        spec.notify(f"{spec.written} is asked on port {port}, {why}; {otherwise} otherwise")
     return port
 
 
