@@ -300,35 +300,6 @@ def test_goose_files_are_cut_off_where_they_are_undone(tmp_path: Path) -> None:
 
 
 SAID: dict[str, tuple[Files, str]] = {
-    "no service of the catalog": (
-        {
-            "package.json": {
-                "dependencies": {"mongoose": "8"},
-                "scripts": {"start": "node s.js"},
-            },
-            "s.js": "app.listen(process.env.PORT); connect(process.env.MONGODB_URL)\n",
-        },
-        (
-            "it needs MongoDB, which webdyno doesn't start: have one run on this "
-            "machine, which both "
-            "variants then share: environment.MONGODB_URL below [app] says where"
-        ),
-    ),
-    "no service of the catalog, next to a tool for it": (
-        {
-            "package.json": {
-                "dependencies": {"mongoose": "8"},
-                "scripts": {"start": "node s.js"},
-            },
-            "s.js": "app.listen(process.env.PORT); connect(process.env.DB_HOST)\n",
-            ".env.example": "DB_HOST=localhost\nMONGO_EXPRESS_EMAIL=a@example.org\n",
-        },
-        (
-            "it needs MongoDB, which webdyno doesn't start: have one run on this "
-            "machine, which both "
-            "variants then share: environment.DB_HOST below [app] says where"
-        ),
-    ),
     "an address in a file": (
         {
             "package.json": {"dependencies": {"pg": "8"}, "scripts": {"start": "node s.js"}},

@@ -262,7 +262,7 @@ def _with_variables(app: FoundApp, folder: Path) -> FoundApp:
     choices = {name: _with_variables(choice, folder) for name, choice in app.choices.items()}
     started = with_start_scripts(with_port(with_own_files(app, folder), folder), folder)
     started = with_its_node(with_its_python(started, folder), folder)
-    served = with_services(with_other_services(started, folder), folder)
+    served = with_other_services(with_services(started, folder), folder, started.setup)
     whole = with_values_for_secrets(served, folder)
     whole = with_values_of_compose(with_no_rate_limit(whole, folder), folder)
     whole = with_what_it_asks(with_wanted_variables(whole, folder), folder)

@@ -65,22 +65,26 @@ def fronts_of(own: Mapping[str, Any]) -> list[str]:
     return built if len(built) == 1 else names
 
 
-def images_behind(folder: Path) -> set[str]:
-    """Return the names of images that what is built of a folder depends on, by a Compose file."""
+def images_behind(folder: Path) -> dict[str, str]:
+    """Return the images that what is built of a folder depends on, by a Compose file.
+
+    Each is as it stands there, by the last part of its name.
+    """
     name = next((path.name for path in sorted(folder.iterdir()) if IS_COMPOSE.match(path.name)), "")
     services = services_as_written(folder / name)
     top = folder.resolve()
     own = [as_table(each) for each in services.values() if context_of(each, folder) == top]
-    images, seen = set[str](), set[str]()
+    images, seen = dict[str, str](), set[str]()
     while own:
         service = own.pop()
-        images.add(_image_name(service))
+        if behind := _image_name(service):
+            images[behind] = str(service["image"])
         named = service.get("depends_on")
         for other in map(str, named if isinstance(named, list | dict) else ()):
             if other not in seen and other in services:
                 seen.add(other)
                 own.append(as_table(services[other]))
-    return images - {""}
+    return images
 
 
 def services_as_written(file: Path) -> Table:

@@ -42,12 +42,15 @@ URLS = {
 }
 """By service: an application's own variables for its whole address."""
 WITHOUT_TLS = "?sslmode=disable"
-ADDRESS = re.compile(
+NAMED_ADDRESS = (
     r"""\b(?P<name>[A-Za-z]\w*)["']?\s{0,9}(?::\s{0,9}\w+\s{0,9})?(?:=|,|\|\||\?\?|:)?\s{0,9}"""
-    r"""["'`]?(?P<scheme>(?P<kind>postgres(?:ql)?|mysql|mariadb|redis)(?:\+\w+)?)://"""
+    r"""["'`]?"""
+)
+"""A variable, before the scheme of an address that it has as an example, or unless it is set."""
+ADDRESS = re.compile(
+    NAMED_ADDRESS + r"""(?P<scheme>(?P<kind>postgres(?:ql)?|mysql|mariadb|redis)(?:\+\w+)?)://"""
     rf"""[^\s"'`?]{{0,300}}(?P<without_tls>{re.escape(WITHOUT_TLS)})?"""
 )
-"""A variable with an address as its example, or as what it is unless it is set."""
 KINDS = {"postgres": "postgresql", "mysql": "mariadb"}
 NAMES_DRIVER = "DB_CONNECTION"
 """Of Laravel, Adonis and others, where its example is no address."""
@@ -73,7 +76,7 @@ READ = {
 OF_PRISMA = re.compile(
     r"""^[ \t]*(?:url|directUrl)[ \t]*=[ \t]*env\(["']([A-Z]\w*)["']""", re.MULTILINE
 )
-PROVIDER = re.compile(r'''^[ \t]*provider[ \t]*=[ \t]*"(postgresql|mysql)"''', re.MULTILINE)
+PROVIDER = re.compile(r'''^[ \t]*provider[ \t]*=[ \t]*"(postgresql|mysql|mongodb)"''', re.MULTILINE)
 CONFIGURATIONS = ("config/runtime.exs", PRISMA, "config/cable.yml")
 SQLITE = re.compile(r"sqlite", re.IGNORECASE)
 """Of an application that has its database in a file, unless it is said of another one."""
@@ -178,14 +181,14 @@ def with_services(app: FoundApp, folder: Path) -> FoundApp:
         return _filled_by_build(app)
     files = [*sources(folder), *(folder / name for name in CONFIGURATIONS)]
     texts = [text for text in map(read_text, files) if text and not UNBUILT.search(text)]
-    of_prisma = dict(_addresses_of_prisma(folder))
-    names = variables_read(folder) | of_prisma.keys()
+    schemes = of_prisma(folder)
+    names = variables_read(folder) | schemes.keys()
     packages = packages_of(folder) or "\n".join(texts)
     if app.services:  # by the layout's own way
         return app if app.setup else _filled_apart(app, folder)
     addresses = [*ADDRESS.finditer("\n".join([example_of(folder), *texts]))]
     without_tls = {match["name"].upper() for match in addresses if match["without_tls"]}
-    schemes = of_prisma | dict(_schemes(addresses, names))
+    schemes |= dict(_schemes(addresses, names))
     texts.append("\n".join(sorted(names)))
     if of_rails := read_text(folder / "config/database.yml"):  # Rails reads DATABASE_URL by itself
         texts += [of_rails.partition("\nproduction:")[2], "DATABASE_URL"]
@@ -217,7 +220,7 @@ def with_services(app: FoundApp, folder: Path) -> FoundApp:
     if "db" not in databases:
         doubts = [each for name in relational[:1] for each in _not_found(name, folder, text)]
         app = replace(app, services=databases, setup=None, doubts=(*app.doubts, *doubts))
-        return _with_exports(app, of_cache)
+        return with_exports(app, of_cache)
     steps = " && ".join(filter(None, (app.prepare, app.setup)))
     setup = steps or filled_by_files(folder, databases["db"], text)
     services = dict(sorted(databases.items(), reverse=True))
@@ -236,7 +239,7 @@ def with_services(app: FoundApp, folder: Path) -> FoundApp:
             address = _address(name, schemes.get(name, ""), service) or value
             address += WITHOUT_TLS if name in without_tls else ""
             exported |= {name: address} if address != f"${name}" else {}
-    return _with_exports(app, exported)
+    return with_exports(app, exported)
 
 
 def _may_be_a_file(folder: Path, text: str, own: Mapping[str, str]) -> bool:
@@ -293,12 +296,11 @@ def _not_found(service: str, folder: Path, text: str) -> Iterator[str]:
         yield ELSEWHERE.format(service=service)
 
 
-def _addresses_of_prisma(folder: Path) -> Iterator[tuple[str, str]]:
+def of_prisma(folder: Path) -> dict[str, str]:
     """Return the variables for a database that Prisma's schema reads, each with a scheme."""
     schema = read_text(folder / PRISMA) or ""
-    if provider := PROVIDER.search(schema):
-        for name in OF_PRISMA.findall(schema):
-            yield name, provider[1]
+    provider = PROVIDER.search(schema)
+    return dict.fromkeys(OF_PRISMA.findall(schema), provider[1]) if provider else {}
 
 
 def _schemes(addresses: Sequence[re.Match[str]], names: set[str]) -> Iterator[tuple[str, str]]:
@@ -318,7 +320,7 @@ def _needed(packages: str, text: str, names: set[str], schemes: Mapping[str, str
     connected = {name for name, pattern in CONNECTS.items() if pattern.search(text)}
     if not text.strip():
         return []
-    named = set(map(_service_of, schemes.values()))
+    named = ROLES.keys() & map(_service_of, schemes.values())
     needed = [
         name for name, driver in DRIVERS.items() if name in connected or driver.search(packages)
     ]
@@ -366,14 +368,16 @@ def _own_variables(text: str) -> dict[str, str]:
     return {name: value for name, value in sorted(variables.items()) if f"${name}" not in known}
 
 
-def _with_exports(app: FoundApp, variables: Mapping[str, str]) -> FoundApp:
+def with_exports(app: FoundApp, variables: Mapping[str, str]) -> FoundApp:
+    """Pass a program variables, and the commands that fill what is behind it."""
     if not variables or not app.start:
         return app
     pairs = " ".join(f"{name}={value}" for name, value in variables.items())
     exported = f"export {pairs} && "
     is_plain = not re.search(r"[&|;]", app.start)
     start = f"{pairs} {app.start}" if is_plain else exported + app.start
-    return replace(app, start=start, setup=app.setup and exported + app.setup)
+    setup, prepare = (step and exported + step for step in (app.setup, app.prepare))
+    return replace(app, start=start, setup=setup, prepare=prepare)
 
 
 def _url_with_driver(service: str, packages: str) -> dict[str, str]:

@@ -27,6 +27,7 @@ IS_GIVEN = re.compile(
     r"PORT|HOST|SOCKET|PG[A-Z]+"
     r"|(?:\w+_)?(?:DATABASE|DB|PG|POSTGRES(?:QL)?|MYSQL|MARIADB|REDIS)_+"
     r"(?:URL|URI|DSN|HOST\w*|SERVER|PORT|USER\w*|PASS\w*|NAME|DB|DATABASE)"
+    r"|MONGODB_URI|RABBITMQ_(?:URL|HOST|PORT|USER|PASSWORD)|NATS_URL|MEMCACHE_SERVERS"
 )
 """What webdyno gives itself, or its services."""
 LISTENS_AS_WELL = re.compile(
