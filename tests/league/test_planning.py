@@ -63,14 +63,14 @@ def test_who_is_to_be_measured_again_is_no_anchor() -> None:
     assert "c" not in group.anchors
 
 
-def test_who_had_not_warmed_up_is_measured_again_last_and_together() -> None:
+def test_who_had_not_warmed_up_is_missing_and_is_no_anchor() -> None:
     able = [*"abcdefgh"]
     runs = [Held(NOW, [*"abcdef"], [*"abcdef"], cold=frozenset("bc"))]
-    lacking = missing(able, runs, NOW, MONTH)
-    assert lacking == [*"bcgh"]
-    first = next_group(lacking, runs, able)
+    assert missing(able, runs, NOW, MONTH) == [*"bcgh"]
+    first = next_group([*"gh"], runs, able)
     assert first
     assert first.new == [*"gh"]
+    assert not {*"bc"} & {*first.anchors}
     runs.append(held(*first.stacks))
     then = next_group(missing(able, runs, NOW, MONTH), runs, able)
     assert then

@@ -94,18 +94,23 @@ class Sitting:
         return [self._lack(task) for task in self.tasks]
 
     def measure_all(self) -> bool:
-        """Measure one group of stacks after the other; False where somebody interrupted it."""
+        """Measure one group of stacks after the other; False where somebody interrupted it.
+
+        Those that hadn't warmed up come last, together, and share what time is left: all that they
+        lacked was a longer warm-up.
+        """
         self._due = sum(lack.runs for lack in self.lacks())
-        for task, able in self.tasks.items():
-            for run in self._unfinished(self._key(task, able)):
-                if not self._went_on(f"{run.path}", partial(self._go_on, run)):
-                    return False
-            while (lack := self._lack(task)) and (group := self._next(lack)):
-                measuring = self._measuring(lack, group)
-                if measuring is None:
-                    return True
-                if not self._went_on(f"{task.words}: {', '.join(group.stacks)}", measuring):
-                    return False
+        for cold in (False, True):
+            for task, able in self.tasks.items():
+                for run in self._unfinished(self._key(task, able)):
+                    if not self._went_on(f"{run.path}", partial(self._go_on, run)):
+                        return False
+                while (lack := self._lack(task)) and (group := self._next(lack, cold=cold)):
+                    measuring = self._measuring(lack, group)
+                    if measuring is None:
+                        return True
+                    if not self._went_on(f"{task.words}: {', '.join(group.stacks)}", measuring):
+                        return False
         return True
 
     def headlines(self) -> Iterator[str]:
@@ -122,13 +127,15 @@ class Sitting:
         lacking = missing(able, held, datetime.now(UTC), self.older_than)
         return Lack(task, able, held, lacking)
 
-    def _next(self, lack: Lack) -> Group | None:
-        lacking = [
+    def _next(self, lack: Lack, *, cold: bool) -> Group | None:
+        return next_group(self._untried(lack, cold=cold), lack.held, lack.able)
+
+    def _untried(self, lack: Lack, *, cold: bool) -> list[str]:
+        return [
             stack
             for stack in lack.lacking
-            if (lack.task, stack, stack in lack.cold) not in self._tried
+            if (stack in lack.cold) is cold and (lack.task, stack, cold) not in self._tried
         ]
-        return next_group(lacking, lack.held, lack.able)
 
     def _measuring(self, lack: Lack, group: Group) -> Callable[[], MeasuredRun] | None:
         """Return what measures a group, or as much of it as there is time for; None for nothing."""
@@ -141,9 +148,11 @@ class Sitting:
             need_s = least_s(arranged.experiment, arranged.catalogue)
             if need_s <= left_s:
                 self._tried |= {(lack.task, stack, stack in lack.cold) for stack in new}
-                runs = 1 if lack.cold.issuperset(new) else self._due - self.measured
-                time_s = time_of_run(need_s, left_s, runs)
-                return partial(self._measure, lack, stacks, time_s)
+                if lack.cold.issuperset(new):
+                    time_s = left_s / (1 + self._cold_tasks())
+                else:
+                    time_s = time_of_run(need_s, left_s, self._due - self.measured)
+                return partial(self._measure, lack, stacks, max(need_s, time_s))
         if not self.measured:
             would_do = typed_duration(LEAST_ROOM * need_s)
             raise UserError(
@@ -151,6 +160,10 @@ class Sitting:
                 f"{duration(need_s)}; --time {would_do} would do"
             )
         return None
+
+    def _cold_tasks(self) -> int:
+        """Count the tasks at which stacks that hadn't warmed up wait to be measured again."""
+        return sum(bool(self._untried(lack, cold=True)) for lack in self.lacks())
 
     def _measure(self, lack: Lack, stacks: Sequence[str], time_s: float) -> MeasuredRun:
         name, experiment, catalogue = self.asking.arrange(lack.task, stacks, lack.together, time_s)

@@ -93,13 +93,11 @@ def next_group(
 ) -> Group | None:
     """Return what is ranked together next; None where nothing is missing.
 
-    Groups are of about equal size. A race of two is none: others fill it up. Those that hadn't
-    warmed up come last and together: theirs takes as long as they need.
+    Groups are of about equal size. A race of two is none: others fill it up.
     """
     if not lacking:
         return None
-    anchors, cold = anchors_of(held, set(able) - set(lacking)), cold_of(held)
-    lacking = [stack for stack in lacking if stack not in cold] or lacking
+    anchors = anchors_of(held, set(able) - set(lacking) - cold_of(held))
     room = max(most - len(anchors), 1)
     size = ceil(len(lacking) / ceil(len(lacking) / room))
     new = list(lacking[:size])
