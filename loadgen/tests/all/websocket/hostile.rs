@@ -221,7 +221,7 @@ fn messages_that_nobody_asked_for() {
             socket.send(TEXT, b"news");
         }
     });
-    let more = json!({"load": {"think": {"mean_s": 0.02}}});
+    let more = json!({"load": {"think": {"mean_s": 0.1}}});
     let result = run(&messages(server.address, COUNT, more));
     expect(&result, &[("/connections/opened", COUNT)]);
     // Where the client looks late, it comes with the answer.
