@@ -6,6 +6,7 @@ import os
 import re
 import shutil
 import signal
+import site
 import subprocess
 import sys
 import tarfile
@@ -14,7 +15,17 @@ from urllib.request import urlopen
 
 import pytest
 
-from e2e.commands import PATIENCE_S, QUICK, left_behind, run_rounds, started_webdyno, webdyno
+import webdyno as webdyno_package
+from e2e.commands import (
+    PATIENCE_S,
+    QUICK,
+    environment,
+    left_behind,
+    run_rounds,
+    scratch,
+    started_webdyno,
+    webdyno,
+)
 from e2e.engines import (
     DOCKERFILE,
     address_of,
@@ -25,6 +36,7 @@ from e2e.engines import (
     why_no_podman,
 )
 from e2e.own import make_repository
+from ordinary_user import NOBODY, SYSTEM_PYTHON, needs_ordinary_user
 from webdyno.core.records import SlotRecord
 from webdyno.measure.folder import RunFolder
 
@@ -116,7 +128,7 @@ def test_a_program_finds_a_container_by_the_usual_variables(home: Path) -> None:
 @pytest.mark.long
 def test_each_start_of_two_revisions_has_a_container_of_its_own(home: Path) -> None:
     """What `prepare` adds isn't there before, or it would fail."""
-    run_rounds(2, "compare", "rev:.", "rev:main", *QUICK, "--set=load.connections=4", folder=home)
+    run_rounds(1, "compare", "rev:.", "rev:main", *QUICK, "--set=load.connections=4", folder=home)
     run = RunFolder.open(home / "run")
     slots = [it for it in run.records() if isinstance(it, SlotRecord)]
     assert slots
@@ -124,6 +136,41 @@ def test_each_start_of_two_revisions_has_a_container_of_its_own(home: Path) -> N
     assert all(it.readings and set(it.readings.services) == {"web", "cache"} for it in slots)
     assert all(it.servers.cpu_s > 0 for it in slots)
     assert run.head.versions["main"]["cache"].startswith("web sha256:")
+    assert left_by_docker(os.environ["DOCKER_HOST"]) == []
+
+
+@pytest.mark.long
+@needs_ordinary_user
+def test_who_is_in_dockers_group_needs_no_root(home: Path) -> None:
+    """The container's CPU time counts, though its control group is the daemon's."""
+    mine = scratch(home) / "mine"
+    mine.mkdir()
+    for name, text in {"cache.py": ASK, "fill.py": FILL, "server.py": SERVER}.items():
+        (mine / name).write_text(text)
+    for folder in (mine, scratch(home)):
+        os.chown(folder, NOBODY, NOBODY)
+    words = ["setpriv", f"--reuid={NOBODY}", f"--regid={NOBODY}", "--groups=0", SYSTEM_PYTHON]
+    words += ["-P", "-m", "webdyno.interfaces.cli", "compare"]
+    words += [f"cmd:{SYSTEM_PYTHON} server.py"] * 2
+    words += [f"--service=cache=image:{IMAGE}", f"--prepare={SYSTEM_PYTHON} fill.py"]
+    words += ["--output=run", "--no-report", "--set=load.connections=4", *QUICK]
+    packages = f"{Path(webdyno_package.__file__).parents[1]}:{site.getsitepackages()[0]}"
+    variables = {**environment(home), "HOME": str(mine), "PYTHONPATH": packages}
+    done = subprocess.run(
+        words, cwd=mine, env=variables, capture_output=True, text=True, check=False
+    )
+    assert not done.returncode, done.stderr
+    records = RunFolder.open(mine / "run").records()
+    slots = [it for it in records if isinstance(it, SlotRecord)]
+    assert slots
+    used = dict.fromkeys(("web", "cache"), 0.0)
+    for slot in slots:
+        assert slot.readings
+        for role, use in slot.readings.services.items():
+            used[role] += use.cpu_user_s + use.cpu_sys_s
+    assert all(seconds > 0 for seconds in used.values())
+    whole = sum(slot.servers.cpu_s for slot in slots)
+    assert whole == pytest.approx(sum(used.values()), rel=0.5)
     assert left_by_docker(os.environ["DOCKER_HOST"]) == []
 
 

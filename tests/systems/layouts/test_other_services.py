@@ -73,6 +73,20 @@ CASES = {
         {},
         "it logs in to MongoDB by DB_PASSWORD, DB_USERNAME, and the one that webdyno starts has no",
     ),
+    "MongoDB with the user of its image": Case(
+        program(
+            "connect(process.env.MONGO_HOST, process.env.MONGO_INITDB_ROOT_USERNAME)", mongodb="6"
+        ),
+        START,
+        {},
+        "it logs in to MongoDB by MONGO_INITDB_ROOT_USERNAME",
+    ),
+    "MongoDB next to a database in a file, which has DATABASE_URL": Case(
+        program("connect(process.env.API_MONGO_URL); open(process.env.DATABASE_URL)", mongodb="6")
+        | {".env.example": "DATABASE_URL=file:./dev.db\nMONGO_INITDB_ROOT_USERNAME=root\n"},
+        f"API_MONGO_URL=$MONGODB_URI {START}",
+        {"db": "mongodb"},
+    ),
     "MongoDB at a fixed address": Case(
         program("connect('mongodb://localhost:27017/x')", mongoose="8"),
         START,

@@ -18,7 +18,7 @@ from webdyno.systems.layouts.databases import (
     with_exports,
 )
 from webdyno.systems.layouts.packages import DRIVERS, build_files_of_jvm, packages_of
-from webdyno.systems.layouts.settings import example_of
+from webdyno.systems.layouts.settings import PLAIN_VALUE, example_of
 from webdyno.systems.layouts.variables import variables_read
 
 NOTHING = re.compile(r"(?!)")
@@ -71,7 +71,7 @@ OTHERS = {
         ),
         re.compile(r"mongo(?:db\S*)?"),
         re.compile(
-            r"(?:\w{1,40}_)?MONGO(?!_EXPRESS|_INITDB)\w*"
+            r"(?:\w{1,40}_)?MONGO(?!_EXPRESS)\w*"
             r"|(?:\w{1,40}_)?(?:DB|DATABASE)_(?:HOST|PORT|USER\w*|PASS\w*|NAME|CONNECTION|UR[IL])"
         ),
         Started(
@@ -194,8 +194,14 @@ PARTS = {
 }
 """What a variable of an application's own holds, by the end of its name."""
 OF_ANY = re.compile(r"(?:\w{1,40}_)?(?:DB|DATABASE)_[A-Z]+")
-OF_NONE = re.compile(r"TEST|MANAGEMENT|ADMIN|API|MONITOR|HTTP|SSL|TLS")
+OF_NONE = re.compile(
+    r"(?:^|_)TEST(?:_|$)|_(?:MANAGEMENT|ADMIN|API|MONITOR(?:ING)?|HTTP|SSL|TLS)(?:_|$)"
+)
 """In names of variables that are for other ports, or other runs."""
+OF_IMAGE = "_INITDB_"
+"""In those of MongoDB's image, which stand in examples whether or not a source reads them."""
+WITH_SCHEME = re.compile(r"[\"']?[a-z][a-z0-9+]*:")
+"""An address; one of another service, where it isn't known as this one's."""
 PLAIN_IMAGE = re.compile(r"[\w./:@-]+")
 """Without variables in it."""
 TRANSACTIONS = re.compile(r"\b(?:start|with)(?:_t|T)ransaction\(")
@@ -286,11 +292,10 @@ def _with_service(app: FoundApp, needed: _Needed, folder: Path, seeds: str | Non
     """Put a service behind an application, and pass it where that is by the names it reads."""
     how = needed.how
     role = next((role for role in how.roles if role not in app.services), how.service)
-    text = "\n".join([example_of(folder), *(read_text(path) or "" for path in sources(folder))])
     by_prisma = of_prisma(folder)
-    read = variables_read(folder) | by_prisma.keys()
-    names = _variables(needed, text, read, is_sole=role == how.roles[0])
+    names = _variables(needed, folder, is_sole=role == how.roles[0])
     parts = set(names.values())
+    text = _text_of(folder)
     spring, variables_of_spring = how.of_spring
     is_of_spring = re.search(spring, needed.packages) is not None
     is_fixed = "PORT" not in parts and re.search(rf":{how.port}\b", text)
@@ -320,16 +325,26 @@ def _with_service(app: FoundApp, needed: _Needed, folder: Path, seeds: str | Non
     return with_exports(app, given)
 
 
-def _variables(needed: _Needed, text: str, read: set[str], *, is_sole: bool) -> dict[str, str]:
+def _text_of(folder: Path) -> str:
+    return "\n".join(read_text(path) or "" for path in sources(folder))
+
+
+def _variables(needed: _Needed, folder: Path, *, is_sole: bool) -> dict[str, str]:
     """Return the variables that say where a service is, each with what it holds.
 
     `is_sole`: whether there is no other database that `DB_HOST` and its like may mean.
     """
+    text, example = _text_of(folder), example_of(folder)
+    read = variables_read(folder) | of_prisma(folder).keys()
     addresses = re.compile(rf"{NAMED_ADDRESS}{needed.how.schemes}://")
-    names = {match["name"].upper(): "URL" for match in addresses.finditer(text)}
+    names = {match["name"].upper(): "URL" for match in addresses.finditer(f"{example}\n{text}")}
+    values = {match["name"]: match["value"] for match in PLAIN_VALUE.finditer(example)}
     for name in filter(needed.variables.fullmatch, read - {NAMES_DRIVER}):
         part = next((part for part, end in PARTS.items() if end.search(name)), None)
-        if part and (is_sole or not OF_ANY.fullmatch(name)):
+        is_its_own = not OF_ANY.fullmatch(name) or (
+            is_sole and not WITH_SCHEME.match(values.get(name, ""))
+        )
+        if part and is_its_own and (OF_IMAGE not in name or name in text):
             names.setdefault(name, part)
     return {name: part for name, part in names.items() if name in read and not OF_NONE.search(name)}
 
