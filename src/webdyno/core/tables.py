@@ -1,5 +1,6 @@
 """What others wrote, read without trust: texts, TOML and JSON, and tables wherever they may be."""
 
+import codecs
 import json
 import re
 import signal
@@ -84,6 +85,15 @@ def limited_cpu(cpu_s: float, refusal: str) -> Iterator[None]:
         signal.signal(signal.SIGPROF, handler)
 
 
+MARKS = {
+    codecs.BOM_UTF8: "utf-8-sig",
+    codecs.BOM_UTF16_LE: "utf-16",
+    codecs.BOM_UTF16_BE: "utf-16",
+    b"": "utf-8",
+}
+"""How a text is coded, by the mark at its beginning: Windows' shell writes lists in UTF-16."""
+
+
 def read_text(path: Path) -> str | None:
     """Return a file's text; None where there is none that can be read, such as a pipe."""
     limit = _LIMIT.get()
@@ -97,7 +107,8 @@ def read_text(path: Path) -> str | None:
     if limit:
         limit.files -= 1
         limit.size_bytes -= len(content)
-    return content.decode(errors="replace")
+    marks = (mark for mark in MARKS if content.startswith(mark))
+    return content.decode(MARKS[next(marks, b"")], errors="replace")
 
 
 def read_toml(path: Path) -> Table | None:

@@ -28,6 +28,10 @@ if TYPE_CHECKING:
     from webdyno.systems.repository import Repository
 
 UNTRIED = "--no-try"
+UNASKED = (
+    "nobody has asked for these paths: what isn't there, or needs a login, stops a comparison; "
+    "--path names others"
+)
 BRANCHES = ("main", "master", "develop", "trunk")
 MOST_SHOWN = 3
 RATE_LIMITED = "answers 429"
@@ -82,10 +86,9 @@ def init(
     from webdyno.core.files import write_whole
     from webdyno.core.tables import limited_reading
     from webdyno.systems.containers.choice import engine_answers
-    from webdyno.systems.layouts import find_app
+    from webdyno.systems.layouts import find_app, untried_paths
     from webdyno.systems.layouts.app import project_text
     from webdyno.systems.layouts.logins import NAME, PASSWORD
-    from webdyno.systems.layouts.routes import untried_paths
     from webdyno.systems.layouts.settings import with_env_file
     from webdyno.systems.repository import repository_of
 
@@ -120,6 +123,9 @@ def init(
             requests = trial.requests
         else:
             requests = dict.fromkeys(path or untried_paths(app, folder / app.dir))
+            if not path:
+                notify(f"    check: {UNASKED}")
+                app = replace(app, doubts=(*app.doubts, UNASKED))
         login = trial.login if trial else None
     if limit.is_reached:
         notify("    check: not all files were looked at, which are many: see what is missing")

@@ -19,7 +19,9 @@ from webdyno.systems.layouts.compose import find_compose
 from webdyno.systems.layouts.containers import in_container
 from webdyno.systems.layouts.databases import with_services
 from webdyno.systems.layouts.dockerfile import find_dockerfile, with_values_of_compose
+from webdyno.systems.layouts.gaps import with_gaps, with_words_of_image
 from webdyno.systems.layouts.jvm import find_jvm
+from webdyno.systems.layouts.mounted import untried_paths as untried_paths
 from webdyno.systems.layouts.node import find_deno, find_node, for_production
 from webdyno.systems.layouts.node_environment import with_its_node
 from webdyno.systems.layouts.node_package import called_by, manager_of, package_in
@@ -42,9 +44,9 @@ from webdyno.systems.layouts.variables import (
     with_no_rate_limit,
     with_port,
     with_values_for_secrets,
-    with_wanted_variables,
     with_what_it_asks,
 )
+from webdyno.systems.layouts.wanted import with_wanted_variables
 
 PROCFILE_LINE = re.compile(r"^([\w-]+):[ \t]*(\S(?:.*[^ \t\r\n])?)[ \t\r]*$", re.MULTILINE)
 THRUSTER = re.compile(r"\bthrust(?:er)?\b")
@@ -67,6 +69,8 @@ def find_procfile(folder: Path) -> FoundApp | None:
     if "web" not in lines:
         return None
     before, start = _split_off(given_port(lines["web"]))
+    if (folder / "Gemfile").is_file():
+        start, *before = (OF_BUNDLE.sub(r"bundle exec \1", step) for step in (start, *before))
     if HEROKU_PHP.match(start) and (php_app := find_php(folder)):
         return php_app
     found_by = (find(folder) for find in OF_LANGUAGES)
@@ -93,6 +97,7 @@ def find_procfile(folder: Path) -> FoundApp | None:
         headers=own.headers,
         heeds_port=bool(HEEDS.search(start)),
         ready_within_s=own.ready_within_s,
+        paths=own.paths,
     )
     if is_rails(folder):
         doubts = tuple(rails_doubts(folder))
@@ -125,9 +130,21 @@ def _program_of_go(folder: Path, start: str) -> str | None:
     return program.removeprefix("./") if "/" in program else f"bin/{program}"
 
 
+OF_SHELL = re.compile(
+    r"""^(?:/(?:usr/)?bin/)?(?:ba|z)?sh\s+(?:-\w+\s+){0,4}-\w*c\s+(?P<quote>["'])(?P<line>.*)(?P=quote)$"""
+)
+"""A line that a shell is called with."""
+OF_BUNDLE = re.compile(r"^(rails|rake|puma|rackup|unicorn|thin|falcon)\b")
+"""Programs of gems, which the build installs in the folder alone."""
+QUOTED_AND = re.compile(r"""\"[^\"]*&&[^\"]*\"|'[^']*&&[^']*'""")
+"""Steps that belong to one word, and aren't taken apart."""
+
+
 def _split_off(line: str) -> tuple[list[str], str]:
     """Return the steps that fill databases and folders before the server starts, and its line."""
-    steps = re.split(r"\s*&&\s*", line)
+    if of_shell := OF_SHELL.match(line):
+        line = of_shell["line"]
+    steps = re.split(r"\s*&&\s*", line) if not QUOTED_AND.search(line) else [line]
     before = list(takewhile(FILLS.search, steps[:-1]))
     return before, " && ".join(steps[len(before) :])
 
@@ -220,7 +237,8 @@ def find_app(folder: Path, *, in_containers: bool = False) -> FoundApp | None:
     best = _best_in(folder, in_containers)
     pages = best if best and _are_pages(best) else None
     develops = best if best and best.image and best.hindrances else None
-    if best and (best.is_whole or best.choices) and not (pages or develops):
+    is_settled = best and (best.is_whole or best.choices or best.hindrances)
+    if is_settled and not (pages or develops):
         return best
     inside = dict(_whole_below(folder, in_containers))
     programs = {name: app for name, app in inside.items() if app.start}
@@ -260,12 +278,14 @@ def _best_in(folder: Path, in_containers: bool) -> FoundApp | None:
 def _with_variables(app: FoundApp, folder: Path) -> FoundApp:
     """Add what holds for every layout: its port, the databases behind it, and its secrets."""
     choices = {name: _with_variables(choice, folder) for name, choice in app.choices.items()}
-    started = with_start_scripts(with_port(with_own_files(app, folder), folder), folder)
+    called = with_words_of_image(with_own_files(app, folder), folder)
+    started = with_start_scripts(with_port(called, folder), folder)
     started = with_its_node(with_its_python(started, folder), folder)
     served = with_other_services(with_services(started, folder), folder, started.setup)
     whole = with_values_for_secrets(served, folder)
     whole = with_values_of_compose(with_no_rate_limit(whole, folder), folder)
     whole = with_what_it_asks(with_wanted_variables(whole, folder), folder)
+    whole = with_gaps(whole, folder)
     return replace(whole, choices=choices)
 
 

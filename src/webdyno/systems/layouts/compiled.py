@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 
-from webdyno.core.tables import as_list, is_table, read_text, read_toml, table
+from webdyno.core.tables import as_list, is_table, json_table, read_text, read_toml, table
 from webdyno.systems.layouts.app import (
     FOR_MEASURING,
     MOST_MEMBERS,
@@ -294,6 +294,10 @@ def find_elixir(folder: Path) -> FoundApp | None:
     if text is None or ":phoenix," not in text or (app := MIX_APP.search(text)) is None:
         return None
     steps = ["mix deps.get --only prod", "mix compile"]
+    package = json_table(read_text(folder / "assets/package.json") or "")
+    if table(package, "dependencies") | table(package, "devDependencies"):
+        how = "ci" if (folder / "assets/package-lock.json").is_file() else "install"
+        steps.insert(1, f"npm {how} --prefix assets --no-audit --no-fund --loglevel=error")
     steps += ["mix assets.deploy"] if "assets.deploy" in text else []
     build = " && ".join(["export MIX_ENV=prod", *steps, "mix release --quiet --overwrite"])
     program = f"_build/prod/rel/{app[1]}/bin/{app[1]}"
@@ -302,11 +306,14 @@ def find_elixir(folder: Path) -> FoundApp | None:
     if ":postgrex" in text:
         wants = [want for want in wants if want != "DATABASE_URL"]
     release = MIX_RELEASE.search(read_text(folder / f"lib/{app[1]}/release.ex") or "")
+    migrates = f"{program} eval {release[1]}.migrate" if release else None
+    if migrates is None and any(folder.glob("priv/*/migrations/*.exs")):
+        migrates = "MIX_ENV=prod mix ecto.migrate --quiet"
     return FoundApp(
         "mix.exs",
         f"{program} start",
         build,
-        prepare=f"{program} eval {release[1]}.migrate" if release else None,
+        prepare=migrates,
         environment=PHOENIX | {"SECRET_KEY_BASE": FOR_MEASURING},
         notes=("a release serves it: `mix phx.server` is for development",),
         doubts=tuple(

@@ -28,12 +28,8 @@ from webdyno.systems.layouts.compose import (
 from webdyno.systems.layouts.remedies import AS_PROGRAM, missing_tools
 from webdyno.systems.layouts.settings import IS_GIVEN, PLAIN_VALUE, example_of
 from webdyno.systems.layouts.start_scripts import SCRIPT, SCRIPT_FOLDERS, image_command
-from webdyno.systems.layouts.variables import (
-    wanted_variables,
-    with_no_rate_limit,
-    with_values_for_secrets,
-    with_wanted_variables,
-)
+from webdyno.systems.layouts.variables import with_no_rate_limit, with_values_for_secrets
+from webdyno.systems.layouts.wanted import wanted_variables, with_wanted_variables
 from webdyno.systems.repository import top_around
 
 FILLS = re.compile(

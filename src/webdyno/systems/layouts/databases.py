@@ -13,6 +13,7 @@ from webdyno.systems.layouts.packages import (
     DRIVERS,
     PRISMA,
     build_files_of_jvm,
+    drivers_of_jvm,
     packages_of,
 )
 from webdyno.systems.layouts.settings import example_of
@@ -29,12 +30,12 @@ CONNECTS = {
 OF_ANY = r"DATABASE_URL\b|DB_HOST\b|env\.db\(|dj_database_url\.config\("
 URLS = {
     "postgresql": re.compile(
-        r"(?:(?!TEST)[A-Z0-9]+_)*(?:DATABASE|DB|POSTGRES(?:QL)?|PG)_{1,2}(?:CONN(?:ECTION)?_)?"
+        r"(?:(?!TEST)[A-Z0-9]+_)*(?:DATABASE|DB|JDBC|POSTGRES(?:QL)?|PG)_{1,2}(?:CONN(?:ECTION)?_)?"
         r"(?:URL|URI|DSN|CONNECTION|STRING)"
         r"|(?:APP_)?DSN"
     ),
     "mariadb": re.compile(
-        r"(?:(?!TEST)[A-Z0-9]+_)*(?:DATABASE|DB|MYSQL|MARIADB)_{1,2}(?:CONN(?:ECTION)?_)?"
+        r"(?:(?!TEST)[A-Z0-9]+_)*(?:DATABASE|DB|JDBC|MYSQL|MARIADB)_{1,2}(?:CONN(?:ECTION)?_)?"
         r"(?:URL|URI|DSN|CONNECTION|STRING)"
         r"|(?:APP_)?DSN"
     ),
@@ -66,7 +67,10 @@ OF_GO = re.compile(r"go-sql-driver|gorm\.io/driver/mysql")
 OF_GO_MYSQL = '"$DB_USER:$DB_PASSWORD@tcp($DB_HOST:$DB_PORT)/$DB_NAME?parseTime=true"'
 """No URL: what Go's driver of MySQL wants."""
 OF_HEROKU_JAVA = "JDBC_DATABASE_URL"
-OF_JDBC = '"jdbc:{service}://$DB_HOST:$DB_PORT/$DB_NAME?user=$DB_USER&password=$DB_PASSWORD"'
+OF_JDBC = '"jdbc:{kind}://$DB_HOST:$DB_PORT/$DB_NAME?user=$DB_USER&password=$DB_PASSWORD"'
+TAKES_URL_APART = re.compile(r"\bURI\(|\bURI\.create\(")
+"""In sources of the JVM's: an address that is no JDBC's, as hosters give it."""
+OF_JVM_IN_A_FILE = re.compile(r"h2database|hsqldb|\bderby\b")
 READ = {
     "postgresql": re.compile(rf"\b(?:PGHOST|{OF_ANY})"),
     "mariadb": re.compile(rf"\b(?:MYSQL_HOST|{OF_ANY})"),
@@ -183,9 +187,10 @@ def with_services(app: FoundApp, folder: Path) -> FoundApp:
     texts = [text for text in map(read_text, files) if text and not UNBUILT.search(text)]
     schemes = of_prisma(folder)
     names = variables_read(folder) | schemes.keys()
-    packages = packages_of(folder) or "\n".join(texts)
     if app.services:  # by the layout's own way
         return app if app.setup else _filled_apart(app, folder)
+    of_jvm = drivers_of_jvm(app.start, folder)
+    packages = packages_of(folder) + of_jvm or "\n".join(texts)
     addresses = [*ADDRESS.finditer("\n".join([example_of(folder), *texts]))]
     without_tls = {match["name"].upper() for match in addresses if match["without_tls"]}
     schemes |= dict(_schemes(addresses, names))
@@ -218,6 +223,8 @@ def with_services(app: FoundApp, folder: Path) -> FoundApp:
     if "db" not in databases and own and relational:
         databases["db"] = relational[0]
     if "db" not in databases:
+        if OF_JVM_IN_A_FILE.search(of_jvm):
+            relational = []
         doubts = [each for name in relational[:1] for each in _not_found(name, folder, text)]
         app = replace(app, services=databases, setup=None, doubts=(*app.doubts, *doubts))
         return with_exports(app, of_cache)
@@ -235,8 +242,10 @@ def with_services(app: FoundApp, folder: Path) -> FoundApp:
         value = exported.get(usual, f"${usual}")
         if service == "mariadb" and OF_GO.search(packages):
             value = OF_GO_MYSQL
+        if of_jvm.strip() and not TAKES_URL_APART.search(text) and service != "redis":
+            value = _of_jdbc(service, of_jvm)
         for name in urls[service]:
-            address = _address(name, schemes.get(name, ""), service) or value
+            address = _address(name, schemes.get(name, ""), service, of_jvm) or value
             address += WITHOUT_TLS if name in without_tls else ""
             exported |= {name: address} if address != f"${name}" else {}
     return with_exports(app, exported)
@@ -344,10 +353,14 @@ def _urls_of(service: str, names: set[str], schemes: Mapping[str, str]) -> Itera
             yield name
 
 
-def _address(name: str, scheme: str, service: str) -> str | None:
+def _of_jdbc(service: str, packages: str) -> str:
+    return OF_JDBC.format(kind="mysql" if "mysql-connector" in packages else service)
+
+
+def _address(name: str, scheme: str, service: str, of_jvm: str) -> str | None:
     """Return what a variable for a whole address gets that isn't the usual one."""
     if name == OF_HEROKU_JAVA:
-        return OF_JDBC.format(service=service)
+        return _of_jdbc(service, of_jvm)
     return f"{scheme}:${{{USUAL_URLS[service]}#*:}}" if "+" in scheme else None
 
 

@@ -47,6 +47,10 @@ class _DjangoSettings(NamedTuple):
     """Of the module, and of those that it takes everything from."""
 
 
+OF_CACHE = "cache.backends.db.DatabaseCache"
+"""A cache that is a table, which no migration makes."""
+
+
 def find_django(folder: Path, how: Installing) -> FoundApp | None:
     """Find the project of a manage.py, at the top or in a folder; None where there is none."""
     manages = [folder / "manage.py", *sorted(folder.glob("*/manage.py"))]
@@ -72,6 +76,7 @@ def find_django(folder: Path, how: Installing) -> FoundApp | None:
     commands = ("*/management/commands/*.py", "*/*/management/commands/*.py")
     own = {path.stem for pattern in commands for path in top.glob(pattern)}
     seed = next((name for name in (*ROWS, *TABLES) if name in own), None)
+    steps = ["migrate --noinput", *(["createcachetable"] if OF_CACHE in settings.text else [])]
     urls = sorted((top / settings.module.partition(".")[0]).glob("**/urls.py"))[:1]
     names = DJANGO_PATH.findall(read_text(urls[0]) or "") if urls else []
     paths = tuple(dict.fromkeys(f"/{name}" for name in names))[:MOST_PATHS]
@@ -80,7 +85,7 @@ def find_django(folder: Path, how: Installing) -> FoundApp | None:
         how.by,
         f".venv/bin/gunicorn {chdir}{module} --bind 127.0.0.1:$PORT",
         build,
-        prepare=f"{program} migrate --noinput {QUIETLY}",
+        prepare=" && ".join(f"{program} {step} {QUIETLY}" for step in steps),
         setup=f"{program} {seed} {QUIETLY}" if seed else None,
         environment=environment,
         headers=_django_headers(settings.text),

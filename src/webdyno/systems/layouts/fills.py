@@ -24,13 +24,15 @@ FOLDERS = (
     "data/",
 )
 TABLES = ("schema.sql", "init.sql", "database.sql", "dump.sql", "tables.sql", "create.sql")
-ROWS = ("seed.sql", "seeds.sql", "data.sql", "fixtures.sql", "sample.sql")
+ROWS = ("seed.sql", "seeds.sql", "data.sql", "fixtures.sql", "sample.sql", "demo.sql")
 MIGRATES_ITSELF = re.compile(
     r"golang-migrate|\bmigrate\.New|\bmigrate!\(|\bgoose\.Up|embed_migrations!|AutoMigrate\("
     r"|run_pending_migrations|refinery|[Ff]lyway|[Ll]iquibase|postgrator|dbmate\."
 )
-MOST_FOLDERS = 50
+MOST_FOLDERS = MOST_FILES = 50
 OTHERS_SOURCES = {"node_modules", "vendor", ".venv", "target", "test", "tests"}
+STEPS = {"migrations", "migration", "migrate", "drizzle", "versions"}
+"""Folders whose files belong together."""
 SAFE = re.compile(r"[\w./-]+")
 """The name of a folder that a shell takes as it stands."""
 MAKES_TABLES = re.compile(r"\bcreate\s+table\b", re.IGNORECASE)
@@ -60,9 +62,10 @@ def filled_by_files(folder: Path, service: str, sources_text: str) -> str | None
     """Return what runs migrations that no program runs, or files of tables and of rows."""
     if (client := CLIENTS.get(service)) is None:
         return None
-    rows = first_of(folder, *(f"{where}{name}" for name in ROWS for where in FOLDERS))
+    places: tuple[str, ...] = FOLDERS
     tables = _migrations(folder) if not MIGRATES_ITSELF.search(sources_text) else None
     if tables is None and (name := _one_file(folder)):
+        places = (f"{Path(name).parent}/", *FOLDERS)
         text = read_text(folder / name) or ""
         of_database = WITHOUT_LINES_OF_DATABASE if IN_LINES.search(text) else WITHOUT_DATABASE
         without = [of_database] * bool(OWN_DATABASE.search(text))
@@ -70,6 +73,7 @@ def filled_by_files(folder: Path, service: str, sources_text: str) -> str | None
         tables = " | ".join([f"{without[0]} {name}", *without[1:]]) if without else name
     if tables is None:
         return None
+    rows = first_of(folder, *(f"{where}{name}" for name in ROWS for where in places))
     reads, quietly = ("-f ", " >/dev/null") if service == "postgresql" else ("<", "")
     commands = [
         f"{what} | {client}{quietly}" if " " in what else f"{client} {reads}{what}{quietly}"
@@ -82,9 +86,31 @@ def _one_file(folder: Path) -> str | None:
     """Return the file that makes tables: by its name, or the only one that does."""
     if name := first_of(folder, *(f"{where}{name}" for name in TABLES for where in FOLDERS)):
         return name
-    files = [path for where in FOLDERS for path in sorted((folder / where).glob("*.sql"))]
-    making = [path for path in files if MAKES_TABLES.search(read_text(path) or "")]
-    return making[0].relative_to(folder).as_posix() if len(making) == 1 else None
+    making = [path.relative_to(folder) for path in files_of_sql(folder)]
+    usual = [path for path in making if path.name in TABLES]
+    near = usual or [
+        path for path in making if f"{path.parent}/" in FOLDERS or not path.parent.name
+    ]
+    return near[0].as_posix() if len(near) == 1 else None
+
+
+def files_of_sql(folder: Path) -> list[Path]:
+    """Return the files of SQL that make tables, those at the top first."""
+    depths = ("*.sql", "*/*.sql", "*/*/*.sql", "*/*/*/*.sql")
+    files = [path for depth in depths for path in sorted(folder.glob(depth))[:MOST_FILES]]
+    return [path for path in files if _is_own(path, folder) and _makes_tables(path)]
+
+
+def _is_own(path: Path, folder: Path) -> bool:
+    inside = path.relative_to(folder)
+    is_hidden = any(part.startswith(".") for part in inside.parts)
+    is_safe = SAFE.fullmatch(str(inside)) is not None
+    is_apart = not (OTHERS_SOURCES | STEPS).isdisjoint(inside.parts[:-1])
+    return is_safe and not is_hidden and not is_apart
+
+
+def _makes_tables(path: Path) -> bool:
+    return MAKES_TABLES.search(read_text(path) or "") is not None
 
 
 def _migrations(folder: Path) -> str | None:

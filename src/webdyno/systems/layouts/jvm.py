@@ -6,8 +6,9 @@ from dataclasses import replace
 from pathlib import Path
 from typing import NamedTuple
 
-from webdyno.core.tables import long_form, read_text, read_toml, table
-from webdyno.systems.layouts.app import FoundApp, first_of, sources
+from webdyno.core.tables import read_text
+from webdyno.systems.layouts.app import FoundApp, Hindrance, first_of, sources
+from webdyno.systems.layouts.packages import of_catalog
 
 OF_OTHER_PROJECTS = re.compile(
     r"<(parent|dependencies|dependencyManagement|build|profiles)>.*?</\1>", re.DOTALL
@@ -38,9 +39,6 @@ GRADLE_TASKS = {
     MICRONAUT: "shadowJar",
     SPRING: "bootJar",
 }
-CATALOG = "gradle/libs.versions.toml"
-CATALOGED = {"libraries": "libs.", "plugins": "libs.plugins."}
-"""By table of the catalog of versions: what stands before a name in files of Gradle's."""
 RESOURCES = "src/main/resources"
 CONFIGURATIONS = ("application.properties", "application.yml", "application.yaml")
 JDBC = re.compile(
@@ -59,6 +57,16 @@ DRIVERS = {
     "mysql": re.compile(r"mysql-connector|jdbc-mysql"),
     "mariadb": re.compile(r"mariadb-java-client|jdbc-mariadb"),
 }
+OTHER_JDBC = re.compile(
+    r"^[ \t]*(?:[\w.-]+\.)?url[ \t]*[:=][ \t]*[\"']?(?:\$\{\w+:)?"
+    r"jdbc:(?P<kind>(?!postgresql|mysql|mariadb|h2|hsqldb|derby|sqlite|tc|p6spy)\w+):",
+    re.MULTILINE,
+)
+NOT_PROVIDED = (
+    "it needs the database of its configuration (jdbc:{kind}), which webdyno doesn't start: have "
+    "one run on this machine, which both variants then share: environment.{key} below [app] says "
+    "where"
+)
 MANAGEMENT = re.compile(
     r"^management\.server\.port\s*=|^management:[ \t]*\n(?:[ \t]++[^\n]*\n){0,30}?"
     r"[ \t]++server:[ \t]*\n[ \t]++port:",
@@ -129,17 +137,7 @@ def _jvm_module(folder: Path, inside: str) -> _JvmModule | None:
     if file is None:
         return None
     text = read_text(place / file) or ""
-    return _JvmModule(place, file, inside, "\n".join([text, *_of_catalog(folder, text)]))
-
-
-def _of_catalog(folder: Path, text: str) -> Iterator[str]:
-    """Return what a file of Gradle's names by the catalog of versions, such as `libs.javalin`."""
-    catalog = read_toml(folder / CATALOG) or {}
-    for kind, before in CATALOGED.items():
-        for name, entry in table(catalog, kind).items():
-            alias = re.escape(before + re.sub("[-_]", ".", name))
-            if re.search(rf"\b{alias}(?![\w.])", text):
-                yield from (f'"{value}"' for value in long_form(entry, "module").values())
+    return _JvmModule(place, file, inside, "\n".join([text, *of_catalog(folder, text)]))
 
 
 def _jvm_modules(folder: Path, top: _JvmModule) -> Iterator[_JvmModule]:
@@ -211,7 +209,12 @@ def _with_datasource(app: FoundApp, module: _JvmModule, framework: str) -> Found
     keys = DATASOURCES.get(framework)
     kind = _kind_of_database(module)
     if keys is None or kind is None:
-        return app
+        texts = _configurations(module.folder / RESOURCES)
+        other = next(filter(None, map(OTHER_JDBC.search, texts)), None) if keys else None
+        if keys is None or other is None:
+            return app
+        doubt = NOT_PROVIDED.format(kind=other["kind"], key=keys[0])
+        return app.hindered(Hindrance.BEHIND, doubt, keys[0])
     service = "postgresql" if kind == "postgresql" else "mariadb"
     values = (f"jdbc:{kind}://$DB_HOST:$DB_PORT/$DB_NAME", "$DB_USER", "$DB_PASSWORD")
     pairs = " ".join(f"{key}={value}" for key, value in zip(keys, values, strict=True))

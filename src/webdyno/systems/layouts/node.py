@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 from webdyno.core.tables import is_table, json_table, read_text, table
 from webdyno.systems.env_files import ENV_FILE, example_file
-from webdyno.systems.layouts.app import FoundApp, first_of
+from webdyno.systems.layouts.app import FoundApp, Hindrance, first_of
 from webdyno.systems.layouts.fills import filled_by_node, prisma_generates
 from webdyno.systems.layouts.node_package import (
     PACKAGE,
@@ -46,6 +46,8 @@ WATCHERS = {
 }
 """By a command that starts a file again when it changes: what starts that once."""
 BUILDS = ("build", "build:prod", "build:production")
+OF_DEVICES = re.compile(r"\b(?:electron(?:-vite|-forge)?|expo|react-native|tauri)(?![\w-])")
+"""Commands that start what runs on a desktop or a phone."""
 VARIABLES = re.compile(r"(?:\w+=\S* )*")
 BUILDS_FIRST = re.compile(r"^(?:npm|yarn|pnpm|bun) (?:run )?build\s*&&\s*")
 """In a script that starts: it is built once, not at each start."""
@@ -118,7 +120,7 @@ def start_of(package: Package) -> NodeStart | None:
     name = next((script for script in SCRIPTS if script in package.scripts), "")
     says = BUILDS_FIRST.sub("", package.scripts.get(name, "").strip())
     by_framework = next(_starts_by_framework(package), None) if name == "preview" else None
-    if _is_tool(package, says):
+    if _is_tool(package, says) or OF_DEVICES.search(says):
         return None
     if says and not DEVELOPS.search(says) and not by_framework:
         return _start_by_script(name, says)
@@ -210,6 +212,12 @@ def for_production(start: str, says: str = "") -> str:
 
 
 OF_WORKERS = "it is for Cloudflare's Workers, which `wrangler dev` imitates for development alone"
+DEVICES = {"electron", "expo", "react-native", "@tauri-apps/api"}
+OF_DEVICE = "it has {package}: it is for a desktop or a phone, and serves nothing"
+FOR_DEVELOPMENT = (
+    "its script {name}, `{says}`, is for development, and none for production is there: --start "
+    "says what starts it compiled, --build what compiles it"
+)
 NEXT_START = re.compile(r"\bnext start\b")
 NEXT_IDS = (
     "Next writes an id of the build into its pages, so those of two revisions differ: "
@@ -241,8 +249,9 @@ def find_node(folder: Path) -> FoundApp | None:
     build, setup = " && ".join(builds) or None, " && ".join(fills) or None
     app = FoundApp(PACKAGE, build=build, setup=setup, notes=notes)
     if (own := start_of(package)) is None:
-        if any("wrangler" in line for line in package.scripts.values()):
-            app = replace(app, doubts=(OF_WORKERS,))
+        if of_device := DEVICES & package.needs:
+            return app.hindered(Hindrance.BEHIND, OF_DEVICE.format(package=min(of_device)))
+        app = replace(app, doubts=tuple(_why_none(package)))
         return _of_members(app, folder, members, manager)
     hook = f"pre{own.script}"
     if own.command and hook in package.scripts and not _is_built(package.scripts[hook], build):
@@ -250,6 +259,14 @@ def find_node(folder: Path) -> FoundApp | None:
     command = own.command or for_production(manager.run(own.script), own.says)
     command = called_by(manager, command)
     return _with_pages_of_next(_with_start(app, own, command), [package, *members])
+
+
+def _why_none(package: Package) -> Iterator[str]:
+    """Return why no script of a package is taken."""
+    if any("wrangler" in line for line in package.scripts.values()):
+        yield OF_WORKERS
+    elif name := next((name for name in (*SCRIPTS, "dev") if name in package.scripts), None):
+        yield FOR_DEVELOPMENT.format(name=name, says=package.scripts[name])
 
 
 def _is_built(hook: str, build: str | None) -> bool:

@@ -1,9 +1,10 @@
 """Lists of packages that applications need, and the drivers of databases among them."""
 
 import re
+from collections.abc import Iterator
 from pathlib import Path
 
-from webdyno.core.tables import read_text, read_toml, table
+from webdyno.core.tables import long_form, read_text, read_toml, table
 from webdyno.systems.layouts.app import matching
 from webdyno.systems.layouts.node_package import members_of, package_in
 from webdyno.systems.layouts.python_tools import list_of_image
@@ -24,16 +25,38 @@ DRIVERS = {
         r"|sqlx[^\n]{0,500}postgres|sqlx[^\]]{0,500}\"postgres\"|diesel[^\n]{0,500}postgres"
         r"|\"postgresql\""
         r"|gorm\.io/driver/postgres|uptrace/bun/driver/pgdriver|\blibpqxx\b|\bPostgreSQL::PostgreSQL\b"
+        r"|\borg\.postgresql\b|vertx-pg-client"
+        r"|\bpg8000\b|['\"]pg-promise['\"]|go-pg/pg\b|deadpool-postgres|sqlx-postgres"
     ),
     "mariadb": re.compile(
         r"(?i:mysqlclient|pymysql|aiomysql)|['\"](?:mysql2?|trilogy)['\"]|go-sql-driver"
         r"|gorm\.io/driver/mysql|\bmysqlcppconn|\blibm(?:ysqlclient|ariadb)\b"
+        r"|\bmysql-connector-(?:j|python\b)|\bmariadb-java-client\b|(?i:\bflask[-_]mysqldb?\b)"
+        r"|['\"]mariadb['\"]|\bmysql_async\b|sqlx-mysql|:myxql\b|sqlx[^\n]{0,500}\"mysql\""
+        r"|diesel[^\n]{0,500}\"mysql\""
     ),
-    "redis": re.compile(r"(?<![\w-])(?:io|hi)?redis(?![\w-])|go-redis|redigo"),
+    "redis": re.compile(
+        r"(?<![\w-])(?:io|hi)?redis(?![\w-])|go-redis|redigo|\b(?:jedis|lettuce-core|kreds)\b"
+    ),
 }
 """By service: what a list of packages names for it."""
 OF_MODULE = re.compile(r"(?<!\S)(\S+?)/(?:target|build)/")
 """In how a program of the JVM's starts."""
+
+
+CATALOG = "gradle/libs.versions.toml"
+CATALOGED = {"libraries": "libs.", "plugins": "libs.plugins."}
+"""By table of the catalog of versions: what stands before a name in files of Gradle's."""
+
+
+def of_catalog(folder: Path, text: str) -> Iterator[str]:
+    """Return what a file of Gradle's names by the catalog of versions, such as `libs.javalin`."""
+    catalog = read_toml(folder / CATALOG) or {}
+    for kind, before in CATALOGED.items():
+        for name, entry in table(catalog, kind).items():
+            alias = re.escape(before + re.sub("[-_]", ".", name))
+            if re.search(rf"\b{alias}(?![\w.])", text):
+                yield from (f'"{value}"' for value in long_form(entry, "module").values())
 
 
 def build_files_of_jvm(start: str, folder: Path) -> str:
@@ -41,6 +64,19 @@ def build_files_of_jvm(start: str, folder: Path) -> str:
     module = OF_MODULE.search(start)
     places = [folder, *([folder / module[1]] if module else [])]
     return "".join(read_text(place / name) or "" for place in places for name in OF_JVM)
+
+
+OF_TESTS_OF_JVM = re.compile(
+    r"^[^\n]*\btest[A-Z]\w*[ (][^\n]*$"
+    r"|<dependency>(?:(?!</dependency>).){0,600}<scope>test</scope>",
+    re.MULTILINE | re.DOTALL,
+)
+
+
+def drivers_of_jvm(start: str, folder: Path) -> str:
+    """Return what a program of the JVM's needs as it runs, by Gradle's catalog of versions too."""
+    text = OF_TESTS_OF_JVM.sub("", build_files_of_jvm(start, folder))
+    return "\n".join([text, *of_catalog(folder, text)])
 
 
 def packages_of(folder: Path) -> str:

@@ -126,8 +126,17 @@ DOCTRINE_URL = re.compile(r"^DATABASE_URL=[\"']?(postgres(?:ql)?|mysql|mariadb):
 HAS_ADDRESS = re.compile(r"^DATABASE_URL=", re.MULTILINE)
 OF_DATABASE = re.compile(r"^[ \t]*image:[ \t]*[\"']?(postgres|mysql|mariadb)\b", re.MULTILINE)
 """In a Compose file."""
+LEXIK = "lexik/jwt-authentication-bundle"
 FAKER = "fakerphp/faker"
 """What factories of seeds need, which `--no-dev` often excludes."""
+
+
+BY_FACTORY = re.compile(r"\bfactory\(|\bfake\(|\bFaker\b")
+MOST_SEEDERS = 200
+UNSEEDED = (
+    f"its tables stay empty: its seeders need {FAKER}, a package of development; composer install "
+    "without --no-dev in build, and php artisan db:seed --force behind setup, fill them"
+)
 
 
 def find_php(folder: Path) -> FoundApp | None:
@@ -149,6 +158,8 @@ def find_php(folder: Path) -> FoundApp | None:
     if needs & {"symfony/framework-bundle", "symfony/symfony"}:
         environment = {"APP_ENV": "prod", "APP_DEBUG": "0", "APP_SECRET": FOR_MEASURING}
         services, setup = _doctrine(folder, needs)
+        if LEXIK in needs and not (folder / "config/jwt/private.pem").is_file():
+            build = f"{build} && php bin/console lexik:jwt:generate-keypair --skip-if-exists"
     front = f"{root}/index.php".removeprefix("./") if needs else ""
     start = f"{WORKERS} php -S 127.0.0.1:$PORT -t {root} {front}".rstrip()
     return FoundApp(
@@ -189,16 +200,18 @@ def _laravel(folder: Path, needs: set[str], build: str | None) -> FoundApp:
     prepare, setup, services, exported = None, None, {}, ""
     configured = read_text(folder / "config/database.php") or ""
     connection = LARAVEL_CONNECTION.search(example) or LARAVEL_DEFAULT.search(configured)
+    seeder = read_text(folder / "database/seeders/DatabaseSeeder.php") or ""
+    can_seed = re.search(r"factory\(|->call\(|insert\(|create\(", seeder)
+    wants_faker = FAKER not in needs and BY_FACTORY.search(_seeders(folder, seeder))
+    seeds = " --seed" if can_seed and not wants_faker else ""
+    unseeded = [UNSEEDED] if can_seed and wants_faker and connection else []
     if connection and connection[1] in LARAVEL_SERVICES:
         services = {"db": LARAVEL_SERVICES[connection[1]]}
         exported = f"DB_CONNECTION={connection[1]} DB_DATABASE=$DB_NAME DB_USERNAME=$DB_USER"
-        seeder = read_text(folder / "database/seeders/DatabaseSeeder.php") or ""
-        can_seed = re.search(r"factory\(|->call\(|insert\(|create\(", seeder)
-        seeds = " --seed" if can_seed and ("factory(" not in seeder or FAKER in needs) else ""
         setup = f"export {exported} && php artisan migrate --force{seeds}"
     elif "DB_CONNECTION=sqlite" in example:
         build = f"{build} && touch database/database.sqlite"
-        prepare = "php artisan migrate --force"
+        setup = f"php artisan migrate --force{seeds}"
     if LARAVEL_REDIS.search(example):  # by $REDIS_URL
         services["cache"] = "redis"
     start = f"{WORKERS} php artisan serve --no-reload --host=127.0.0.1 --port=$PORT"
@@ -213,5 +226,13 @@ def _laravel(folder: Path, needs: set[str], build: str | None) -> FoundApp:
         prepare=prepare,
         services=services,
         environment={"APP_ENV": "production", "APP_DEBUG": "false", "APP_KEY": LARAVEL_KEY},
-        doubts=doubts,
+        doubts=(*doubts, *unseeded),
     )
+
+
+def _seeders(folder: Path, first: str) -> str:
+    """Return the texts of seeders that the first one calls, wherever modules have them."""
+    called = set(re.findall(r"\b(\w+Seeder)\b", first))
+    files = sorted((*folder.glob("database/seeders/**/*.php"), *folder.glob("*/*/**/*Seeder.php")))
+    texts = (read_text(path) or "" for path in files[:MOST_SEEDERS] if path.stem in called)
+    return "\n".join([first, *texts])

@@ -1,7 +1,7 @@
 """Python applications: by their application object and its framework, or by a script."""
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import NamedTuple
@@ -17,6 +17,7 @@ from webdyno.systems.layouts.python_tools import (
     makes_venv,
     only,
 )
+from webdyno.systems.layouts.start_scripts import image_command
 
 MADE = re.compile(
     r"^(?P<name>\w+)\s*(?::[^=\n]+)?=\s*(?:\w+\.)*"
@@ -74,7 +75,8 @@ def find_python(folder: Path) -> FoundApp | None:
     how = installing(folder)
     if how and "django" in how.needs and (django := find_django(folder, how)):
         return django
-    made = min(_objects(folder, how), key=_unlikeliness, default=None)
+    objects = list(_objects(folder, how))
+    made = _of_image(folder, objects) or min(objects, key=_unlikeliness, default=None)
     if made and (inner := _member_of(folder, made, how)):
         app = find_python(inner)
         return app and replace(app, dir=(inner.relative_to(folder) / app.dir).as_posix())
@@ -88,6 +90,31 @@ def find_python(folder: Path) -> FoundApp | None:
     lacks = how.needs & {"flask", "fastapi", "django", "starlette", "aiohttp", "tornado"}
     doubt = f"it needs {', '.join(sorted(lacks))}, and no application object was found"
     return FoundApp(how.by, build=how.build, doubts=(doubt,)) if lacks else None
+
+
+SERVED = re.compile(
+    r"\b(?:gunicorn|uvicorn|hypercorn|granian|daphne)\b[^\n]{0,200}?[\s\"',](?P<module>[A-Za-z_][\w.]*):(?P<name>[A-Za-z_]\w*)(?P<call>\(\))?"
+)
+"""A server's command, and what it serves."""
+
+
+def _of_image(folder: Path, objects: Sequence[_Object]) -> _Object | None:
+    """Return the object that the command of an image names, where its module is there."""
+    name = first_of(folder, "Containerfile", "Dockerfile")
+    served = SERVED.search(image_command(read_text(folder / name) or "") or "") if name else None
+    if served is None:
+        return None
+    inside = "/".join(served["module"].split("."))
+    for place in (f"{inside}.py", f"{inside}/__init__.py", f"src/{inside}.py"):
+        path = folder / place
+        same = (each for each in objects if each.path == path and each.name == served["name"])
+        if made := next(same, None):
+            return made
+        text = read_text(path)
+        kind = objects[0].kind if objects else ""
+        if text is not None and kind and re.search(rf"\b{served['name']}\b", text):
+            return _Object(path, served["name"], kind, is_factory=bool(served["call"]))
+    return None
 
 
 def _member_of(folder: Path, made: _Object, how: Installing | None) -> Path | None:
@@ -177,7 +204,8 @@ def _objects(folder: Path, how: Installing | None) -> Iterator[_Object]:
     frameworks = ("flask", "fastapi", "starlette", "quart")
     framework = next((name for name in frameworks if name in needs), "")
     for path in sources(folder):
-        text = read_text(path) or "" if path.suffix == ".py" else ""
+        is_hidden = (path.with_suffix("") / "__init__.py").is_file()  # a package of its name counts
+        text = read_text(path) or "" if path.suffix == ".py" and not is_hidden else ""
         for match in MADE.finditer(text):
             yield _Object(path, match["name"], match["kind"].lower(), is_factory=False)
         kind = KIND.search(text)

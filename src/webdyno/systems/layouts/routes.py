@@ -253,7 +253,6 @@ OPENAPI_PATHS = (
 those of Fastify, NestJS, Gin and Hono."""
 NEEDS_LOGIN = "needs a login"
 SOURCES = "its sources"
-MOST_UNTRIED = 6
 MOST_LINKS = 12
 
 
@@ -267,13 +266,6 @@ def known_routes(app: FoundApp, folder: Path) -> tuple[str, list[Route]]:
     if app.paths != ("/",):
         return app.by, [route_of("GET", path, {}) for path in app.paths]
     return SOURCES, routes_of_sources(folder)
-
-
-def untried_paths(app: FoundApp, folder: Path) -> list[str]:
-    """Return some paths that may well be there, where nobody can ask for them."""
-    _, routes = known_routes(app, folder)
-    paths = [route.filled for route in routes if route.filled and not route.lacks]
-    return paths[:MOST_UNTRIED] or ["/"]
 
 
 def routes_of_openapi(text: str) -> list[Route]:

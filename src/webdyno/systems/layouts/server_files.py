@@ -52,6 +52,7 @@ FLAGS_OF_PUMA = {
     "port": "--bind tcp://127.0.0.1:$PORT",
 }
 PUMA_SETTING = re.compile(rf"({'|'.join(FLAGS_OF_PUMA)})\b(.*)")
+READS_PORT = re.compile(r"(?<!\w)PORT\b")
 QUOTED = re.compile(r"""["']([^"'\n]+)["']""")
 INTERPOLATED = "#{"
 KEEPERS = (".keep", ".gitkeep", ".gitignore")
@@ -112,7 +113,7 @@ def _with_puma(app: FoundApp, start: str, folder: Path) -> FoundApp:
         if said is None:
             return False
         if name in {"bind", "port"}:
-            return ON_PORT not in start and "PORT" not in said
+            return ON_PORT not in start and not READS_PORT.search(said)
         if name == "activate_control_app":
             return True
         paths = QUOTED.findall(said)

@@ -33,6 +33,7 @@ IS_GIVEN = re.compile(
 LISTENS_AS_WELL = re.compile(
     r"\w*(?:GRPC|METRICS|ADMIN|DEBUG|HEALTH|PPROF|MANAGEMENT|INTERNAL)_PORT"
 )
+IGNORES_ENV_FILE = re.compile(r"^(?:\*\*/|/)?\*?\.env(?:\*|\.\*)?[ \t\r]*$", re.MULTILINE)
 ASSIGNED = re.compile(r"^[ \t]*(?:export[ \t]+)?(?P<name>[A-Z][A-Z0-9_]*)[ \t]*=", re.MULTILINE)
 PLACEHOLDER = re.compile(r"\$\{([A-Z][A-Z0-9_]*)(?::[^}]*)?\}")
 """Of Spring's, Quarkus' and Micronaut's configurations, with a default or without."""
@@ -43,6 +44,16 @@ def example_of(folder: Path) -> str:
     """Return the text of the file that shows variables, empty where there is none."""
     name = example_file(folder)
     return (read_text(folder / name) or "") if name else ""
+
+
+def committed_values(folder: Path) -> set[str]:
+    """Return the variables that a `.env` of the repository's own gives values to."""
+    ignored = (read_text(up / ".gitignore") or "" for up in (folder, *folder.parents[:2]))
+    of_symfony = (folder / "symfony.lock").is_file()  # which has it in Git, ignored or not
+    if not of_symfony and any(IGNORES_ENV_FILE.search(text) for text in ignored):
+        return set()
+    text = read_text(folder / ENV_FILE) or ""
+    return {match["name"] for match in PLAIN_VALUE.finditer(text) if match["value"].strip("\"'")}
 
 
 def loads_env_file(folder: Path) -> bool:

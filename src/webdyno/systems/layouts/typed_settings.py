@@ -25,7 +25,7 @@ OF_CONFIG = re.compile(r"""\bconfig\(\s*["'](?P<name>[A-Z][A-Z0-9_]*)["']""")
 ANYTHING = re.compile("")
 
 
-def _of_python(text: str, rest: re.Pattern[str] = ANYTHING) -> Iterator[str]:
+def of_python(text: str, rest: re.Pattern[str] = ANYTHING) -> Iterator[str]:
     if rest is ANYTHING:
         yield from ENVIRONS.findall(text)
         yield from OF_CONFIG.findall(text)
@@ -36,31 +36,6 @@ def _of_python(text: str, rest: re.Pattern[str] = ANYTHING) -> Iterator[str]:
         if bases & known or any(base.endswith("BaseSettings") for base in bases):
             known.add(match["name"])
             yield from _fields_of_pydantic(match["body"], bodies, rest)
-
-
-WANTED_TYPE = re.compile(
-    r"\A\s*(?:str|int|float|Secret(?:Str|Bytes)|\w+Url|\w+Dsn|EmailStr|[Ll]ist\[[\w.]+\])\s*(?:#|$)"
-)
-"""Of a field without a value."""
-
-
-READ_AT_ONCE = re.compile(
-    r"""^(?!\s|#)[^\n#]{0,200}?\benviron\[["'](?P<name>[A-Z][A-Z0-9_]+)["']\](?!\s{0,9}=[^=])""",
-    re.MULTILINE,
-)
-"""As a module of Python's is imported, without a value in its place."""
-
-
-IS_CONVERTED = re.compile(
-    r"""\b(?:int|float|literal_eval|loads)\(\s{0,9}os\.(?:environ\.get|getenv)\("""
-    r"""\s{0,9}["'](?P<name>[A-Z][A-Z0-9_]+)["']\s{0,9}\)\s{0,9}\)"""
-)
-"""Without a value it is an error."""
-
-
-def _wanted_of_python(text: str) -> Iterator[str]:
-    yield from IS_CONVERTED.findall(text)
-    yield from _of_python(text, WANTED_TYPE)
 
 
 def _fields_of_pydantic(
@@ -165,7 +140,7 @@ DEEPEST = 3
 
 def _of_rust(text: str) -> Iterator[str]:
     """Read the arguments of clap that are variables as well, and what envy and config read."""
-    yield from map(_name_of_clap, CLAP.finditer(text))
+    yield from map(name_of_clap, CLAP.finditer(text))
     if envy := ENVY.search(text):
         for struct in RUST_STRUCT.finditer(text):
             for field in RUST_FIELD.finditer(struct["body"]):
@@ -181,21 +156,9 @@ def _of_rust(text: str) -> Iterator[str]:
             yield from (f"{prefix}{key}".upper() for key in _keys_of(name, structs, separator))
 
 
-def _name_of_clap(match: re.Match[str]) -> str:
+def name_of_clap(match: re.Match[str]) -> str:
     named = CLAP_ENV.search(match["says"])
     return named[1] if named else match["name"].upper()
-
-
-OF_RUST = re.compile(r"""\benv::var\(\s*"(?P<name>[A-Z][A-Z0-9_]*)"\s*\)\s*\.(?:expect|unwrap)\(""")
-HAS_DEFAULT = {"Option", "Vec", "bool"}
-"""Types of arguments that need not be given."""
-
-
-def _wanted_of_rust(text: str) -> Iterator[str]:
-    yield from OF_RUST.findall(text)
-    for match in CLAP.finditer(text):
-        if match["type"] not in HAS_DEFAULT and "default" not in match["says"]:
-            yield _name_of_clap(match)
 
 
 def _keys_of(
@@ -230,25 +193,6 @@ def _of_script(text: str) -> Iterator[str]:
         yield from CAPITALS.findall(taken["names"])
 
 
-OF_ENVIRONMENT = re.compile(
-    r"\bprocess\.env\b|validationSchema|@fastify/env|fastify-env|createEnv\("
-)
-"""In a source whose schema is of variables."""
-CHECKS = re.compile(rf"{CHECKED.pattern}(?P<rest>[^\n]*(?:\n[ \t]+\.[^\n]*)*)", CHECKED.flags)
-NEED_NOT_BE = re.compile(
-    r"\.(?:optional|default|catch|nullish|nullable|prefault)\(|efault\s*:|Optional\("
-)
-MUST_BE = re.compile(r"\.required\(")
-
-
-def _wanted_of_script(text: str) -> Iterator[str]:
-    if OF_ENVIRONMENT.search(text):
-        for match in CHECKS.finditer(text):
-            is_joi = re.search(r":\s*[Jj]oi\.", match[0]) is not None
-            if MUST_BE.search(match["rest"]) if is_joi else not NEED_NOT_BE.search(match["rest"]):
-                yield match["name"]
-
-
 BY_PROPERTY = re.compile(r"""@Value\(\s*"\$\{(?P<key>[\w.-]+)\}"\s*\)""")
 """Without a default."""
 PROPERTIES = re.compile(
@@ -276,15 +220,9 @@ def _relaxed(key: str) -> str:
 
 
 READERS: Mapping[str, Callable[[str], Iterator[str]]] = {
-    ".py": _of_python,
+    ".py": of_python,
     ".go": _of_go,
     ".rs": _of_rust,
     **dict.fromkeys((".js", ".mjs", ".cjs", ".ts"), _of_script),
     **dict.fromkeys((".java", ".kt"), _of_jvm),
 }
-WANTED: Mapping[str, Callable[[str], Iterator[str]]] = {
-    ".py": _wanted_of_python,
-    ".rs": _wanted_of_rust,
-    **dict.fromkeys((".js", ".mjs", ".cjs", ".ts"), _wanted_of_script),
-}
-"""Those without which a program ends."""

@@ -6,17 +6,15 @@ from dataclasses import replace
 from pathlib import Path
 
 from webdyno.core.tables import read_text
-from webdyno.systems.env_files import ENV_FILE, example_file
+from webdyno.systems.env_files import example_file
 from webdyno.systems.layouts.app import FOR_MEASURING, SOURCES, FoundApp, Hindrance, sources
 from webdyno.systems.layouts.settings import (
-    ASSIGNED,
     CONFIGURATIONS,
-    IS_GIVEN,
     PLAIN_VALUE,
+    committed_values,
     example_of,
     settings_of,
 )
-from webdyno.systems.layouts.typed_settings import READ_AT_ONCE, WANTED
 
 CONFIGURES = {".properties", ".yml", ".yaml", ".conf", ".toml", ".exs", ".json"}
 CONFIGURATION = re.compile(r"application|appsettings|Rocket|runtime|config\b")
@@ -28,11 +26,11 @@ PORT_OF_ENVIRONMENT = re.compile(r"""(?:\benv\.|["'`])PORT\b""")
 VARIABLE = re.compile(
     r"""(?:process\.env\.|import\.meta\.env\.|(?:(?:env|environ|ENV|Getenv|getenv|LookupEnv|var)"""
     r"""(?:\.get|\.fetch|\.int|\.str|_var)?|\b\w{0,30}[eE]nv\w{0,30}(?:<\w{1,30}>)?)"""
-    r"""\s*[(\[]\s*["'`])(?P<name>[A-Z][A-Z0-9_]*)\b"""
+    r"""(?:\s*[(\[]\s*|(?<=fetch)[ ])["'`])(?P<name>[A-Z][A-Z0-9_]*)\b"""
 )
 """A variable of the environment that a source reads, in any of the languages, or by a function of
 its own such as `getEnv`."""
-OF_PORT = re.compile(r"(?:[A-Z0-9]+_{1,2})*PORT")
+OF_PORT = re.compile(r"(?:[A-Z0-9]+_{1,2})*(?:SERVER|APP|HTTP|WEB|API)?PORT")
 OF_HTTP_PORT = re.compile(r"(?:HTTP|SERVER|APP|API|WEB|LISTEN|SERVICE)_{1,2}(?:SERVER_)?PORT")
 """Of several ports, the one that clients ask."""
 OF_ADDRESS = re.compile(
@@ -215,7 +213,9 @@ def with_values_for_secrets(app: FoundApp, folder: Path) -> FoundApp:
 
 def _lacking(app: FoundApp, folder: Path) -> set[str]:
     """Return the variables that a program's sources read and that it isn't given."""
-    return variables_read(folder) - app.environment.keys() if app.start else set()
+    if not app.start:
+        return set()
+    return variables_read(folder) - app.environment.keys() - committed_values(folder)
 
 
 def _with_values(
@@ -231,76 +231,9 @@ def _with_values(
     )
 
 
-GIVEN = re.compile(r"\b([A-Z][A-Z0-9_]*)=")
-"""In a command."""
-WITHOUT_DEFAULT = re.compile(r"\$\{([A-Z][A-Z0-9_]*)\}")
-BUNDLED = {".ts", ".js", ".tsx", ".jsx", ".svelte", ".vue"}
-OF_BUNDLE = re.compile(
-    r"\bimport\.meta\.env\.(VITE_\w*(?:KEY|TOKEN|UR[LI]|HOST|ENDPOINT)\w*)\b(?!\s{0,9}(?:\|\||\?|as\b))"
-)
-"""What a bundle of Vite's has without a value in its place: the build reads it."""
-OF_SETTINGS = re.compile(r"settings|conf|constants|env")
-WITH_DEFAULT = re.compile(r"\$\{([A-Z][A-Z0-9_]*):")
-OF_FRONT = re.compile(
-    r"(?:[A-Z0-9]+_)*(?:CORS|ALLOWED|FRONT_?END|CLIENT)_(?:[A-Z0-9]+_)*(?:ORIGINS?|URL)"
-    r"|(?:APP|WEB|SITE|BASE|PUBLIC)_(?:BASE_)?URL"
-)
-"""Where users' browsers come from, or come to: it is written into headers and links alone."""
-FRONT = "http://localhost:3000"
-LACKS = "its settings want {names}: --env NAME=VALUE gives them, environment.NAME below [app]"
-
-
-def wanted_variables(folder: Path) -> set[str]:
-    """Return the variables without which a program of a folder ends."""
-    wanted = {
-        name
-        for path in sources(folder)
-        if (read := WANTED.get(path.suffix))
-        for name in read(read_text(path) or "")
-    }
-    for path in sources(folder, {".py"}):
-        if any(map(OF_SETTINGS.search, path.relative_to(folder).parts)):
-            wanted |= set(READ_AT_ONCE.findall(read_text(path) or ""))
-    for path in sources(folder, BUNDLED):
-        wanted |= set(OF_BUNDLE.findall(read_text(path) or ""))
-    files = [path for path in sources(folder, CONFIGURATIONS) if path.stem == "application"]
-    placeholders = "\n".join(read_text(path) or "" for path in files)
-    lacking = {*WITHOUT_DEFAULT.findall(placeholders)} - {*WITH_DEFAULT.findall(placeholders)}
-    return wanted | lacking
-
-
-def with_wanted_variables(app: FoundApp, folder: Path) -> FoundApp:
-    """Name the variables without which a program ends, and that nothing gives it."""
-    if not app.start:
-        return app
-    wanted = wanted_variables(folder)
-    examples = {match["name"] for match in PLAIN_VALUE.finditer(example_of(folder))}
-    given = app.environment.keys() | examples | set(GIVEN.findall(f"{app.start} {app.build}"))
-    given |= set(ASSIGNED.findall(read_text(folder / ENV_FILE) or ""))
-    lacking = sorted(
-        name for name in wanted - given if not (name == "PORT" or _is_of_service(name, app))
-    )
-    fronts = [name for name in lacking if OF_FRONT.fullmatch(name)]
-    if fronts:
-        values = {name: _address_of_front(name, folder) for name in fronts}
-        note = f"its settings want {', '.join(fronts)}: a front of this machine is given"
-        environment = {**app.environment, **values}
-        app = replace(app, environment=environment, notes=(*app.notes, note))
-    lacking = [name for name in lacking if name not in fronts]
-    doubt = LACKS.format(names=", ".join(lacking))
-    return app.hindered(Hindrance.BEHIND, doubt, *lacking) if lacking else app
-
-
-def _address_of_front(name: str, folder: Path) -> str:
-    """Return an address, in a list where that is what pydantic reads without words of one's own."""
-    texts = (read_text(path) or "" for path in sources(folder, {".py"}))
-    listed = re.compile(rf"\b{name}[ \t]*:[ \t]*[Ll]ist\[")
-    in_list = any(listed.search(text) and "parse_env_var" not in text for text in texts)
-    return f'["{FRONT}"]' if in_list else FRONT
-
-
 OF_API = re.compile(r"\w*(?:API|BACKEND)_(?:BASE_|SERVER_)?(?:URL|URI|HOST|ENDPOINT)")
 IS_HERE = re.compile(r"[\"']?https?://(?:localhost|127\.0\.0\.1|backend|api|server)\b")
+OWN_PORT_SHOWN = re.compile(r"^(?:(?:APP|SERVER|HTTP|API)_)?PORT=[\"']?(\d{2,5})\b", re.MULTILINE)
 ASKS = (
     "its sources ask {name}, {value} in {example}: have that run on this machine, which both "
     "variants then share, and name it as environment.{name} below [app]"
@@ -312,11 +245,13 @@ def with_what_it_asks(app: FoundApp, folder: Path) -> FoundApp:
     text = "\n".join(
         read_text(path) or "" for path in sources(folder, SOURCES | {".svelte", ".vue"})
     )
+    own = OWN_PORT_SHOWN.search(example_of(folder))
     asked = (
         match
         for match in PLAIN_VALUE.finditer(example_of(folder))
         if OF_API.fullmatch(match["name"])
         and IS_HERE.match(match["value"])
+        and not (own and re.search(rf":{own[1]}\b", match["value"]))
         and re.search(rf"\benv\.{match['name']}\b", text)
     )
     first = next(asked, None) if app.start else None
@@ -324,7 +259,3 @@ def with_what_it_asks(app: FoundApp, folder: Path) -> FoundApp:
         return app
     doubt = ASKS.format(**first.groupdict(), example=example_file(folder))
     return app.hindered(Hindrance.BEHIND, doubt, first["name"])
-
-
-def _is_of_service(name: str, app: FoundApp) -> bool:
-    return bool(app.services) and IS_GIVEN.fullmatch(name) is not None

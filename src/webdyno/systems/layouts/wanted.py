@@ -1,0 +1,250 @@
+"""Variables without which a program ends, or its build: sources read them and have no other value.
+
+What sources do with a variable that isn't set differs by language; functions of an application's
+own that insist on one have names that say so in any.
+"""
+
+import re
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import replace
+from pathlib import Path
+
+from webdyno.core.tables import read_text
+from webdyno.systems.env_files import ENV_FILE
+from webdyno.systems.layouts.app import SOURCES, FoundApp, Hindrance, sources
+from webdyno.systems.layouts.settings import (
+    ASSIGNED,
+    CONFIGURATIONS,
+    IS_GIVEN,
+    PLAIN_VALUE,
+    example_of,
+)
+from webdyno.systems.layouts.typed_settings import CHECKED, CLAP, name_of_clap, of_python
+
+NAME = "(?P<name>[A-Z][A-Z0-9_]+)"
+INSISTS = re.compile(
+    r"\b(?=\w{0,60}(?:[eE]nv|ENV|[vV]ar|String|Int|Bool|Config|Secret|Value|Setting|[gG]et))"
+    r"(?!\w{0,60}(?:[rR]ole|[pP]ermission|[sS]cope|[aA]uth))"
+    r"\w{0,30}(?:[mM]ust|[rR]equired?|[mM]andatory|OrThrow|OrPanic|OrFail|OrExit)\w{0,30}"
+    rf"""(?:<\w{{1,30}}>)?\(\s{{0,99}}["'`]{NAME}["'`]\s{{0,99}}\)"""
+)
+"""A call such as `mustEnv("NAME")` or `getOrThrow("NAME")`."""
+OF_SVELTE = re.compile(
+    r"""\bimport\s{0,9}\{(?P<names>[^{}]{1,500})\}\s{0,9}from\s{0,9}["']\$env/static/(?:private|public)["']"""
+)
+"""What SvelteKit's build writes into its modules."""
+CAPITALS = re.compile(r"\b[A-Z][A-Z0-9_]+\b")
+
+
+WANTED_TYPE = re.compile(
+    r"\A\s*(?:str|int|float|Secret(?:Str|Bytes)|\w+Url|\w+Dsn|EmailStr|[Ll]ist\[[\w.]+\])\s*(?:#|$)"
+)
+"""Of a field without a value."""
+READ_AT_ONCE = re.compile(
+    r"""^(?!\s|#)[^\n#]{0,200}?\benviron\[["'](?P<name>[A-Z][A-Z0-9_]+)["']\](?!\s{0,9}=[^=])""",
+    re.MULTILINE,
+)
+"""As a module of Python's is imported, without a value in its place."""
+IS_CONVERTED = re.compile(
+    r"""\b(?:int|float|literal_eval|loads)\(\s{0,9}os\.(?:environ\.get|getenv)\("""
+    r"""\s{0,9}["'](?P<name>[A-Z][A-Z0-9_]+)["']\s{0,9}\)\s{0,9}\)"""
+)
+"""Without a value it is an error."""
+RAISES = re.compile(
+    r"""^(?P<variable>\w{1,60})\s{0,9}=\s{0,9}os\.(?:environ\.get|getenv)\("""
+    r"""["'](?P<name>[A-Z][A-Z0-9_]+)["']\)[^\n]{0,99}\s{1,99}if not (?P=variable)\s{0,9}:"""
+    r"""\s{1,99}(?:raise|sys\.exit|exit\()""",
+    re.MULTILINE,
+)
+
+
+def _of_python(text: str) -> Iterator[str]:
+    yield from IS_CONVERTED.findall(text)
+    yield from (match["name"] for match in RAISES.finditer(text))
+    yield from of_python(text, WANTED_TYPE)
+
+
+OF_RUST = re.compile(
+    rf"""\b(?:env::)?var\(\s{{0,9}}"{NAME}"\s{{0,9}}\)\s{{0,99}}(?:\.(?:expect|unwrap)\()"""
+)
+HAS_DEFAULT = {"Option", "Vec", "bool"}
+"""Types of arguments that need not be given."""
+
+
+def _of_rust(text: str) -> Iterator[str]:
+    yield from OF_RUST.findall(text)
+    for match in CLAP.finditer(text):
+        if match["type"] not in HAS_DEFAULT and "default" not in match["says"]:
+            yield name_of_clap(match)
+
+
+OF_ENVIRONMENT = re.compile(
+    r"\bprocess\.env\b|validationSchema|@fastify/env|fastify-env|createEnv\("
+)
+"""In a source whose schema is of variables."""
+CHECKS = re.compile(rf"{CHECKED.pattern}(?P<rest>[^\n]*(?:\n[ \t]+\.[^\n]*)*)", CHECKED.flags)
+NEED_NOT_BE = re.compile(
+    r"\.(?:optional|default|catch|nullish|nullable|prefault)\(|efault\s*:|Optional\("
+)
+MUST_BE = re.compile(r"\.required\(")
+ENDS = re.compile(
+    rf"\bif\s{{0,9}}\(\s{{0,9}}!\s{{0,9}}process\.env\.{NAME}\s{{0,9}}\)\s{{0,9}}\{{?\s{{0,99}}"
+    r"(?:console\.\w{1,9}\([^\n]{0,200}\s{1,99})?(?:throw\b|process\.exit\()"
+)
+
+
+def _of_script(text: str) -> Iterator[str]:
+    for names in OF_SVELTE.findall(text):
+        yield from CAPITALS.findall(names)
+    yield from ENDS.findall(text)
+    if OF_ENVIRONMENT.search(text):
+        for match in CHECKS.finditer(text):
+            is_joi = re.search(r":\s*[Jj]oi\.", match[0]) is not None
+            if MUST_BE.search(match["rest"]) if is_joi else not NEED_NOT_BE.search(match["rest"]):
+                yield match["name"]
+
+
+EMPTY_IN_GO = re.compile(
+    rf"""\bos\.Getenv\("{NAME}"\)(?:[ \t]*\n\s{{0,99}}if \w{{1,40}}|;[ \t]*\w{{1,40}})?"""
+    r"""[ \t]*== ""[ \t]*\{\s{0,99}"""
+    r"(?:[^\n{}]{0,200}\.Fatal|panic\(|os\.Exit|return [^\n]{0,99}(?:errors\.New|Errorf)\()"
+)
+REQUIRED_TAG = re.compile(
+    r"""`(?=[^`\n]{0,200}(?:,\s?required|,\s?notEmpty|(?:env-)?required:"true"))"""
+    r"""(?![^`\n]{0,200}efault:")[^`\n]{0,200}?\b(?:env|envconfig):"(?P<name>[A-Z][A-Z0-9_]*)\b"""
+)
+
+
+def _of_go(text: str) -> Iterator[str]:
+    yield from EMPTY_IN_GO.findall(text)
+    yield from REQUIRED_TAG.findall(text)
+
+
+OF_RUBY = re.compile(
+    rf"""^[^\n#]{{0,200}}?\bENV\.fetch[( ]\s{{0,9}}["']{NAME}["']\)?+"""
+    r"""(?![\w ]{0,9}[,{]|\s{0,9}do\b)""",
+    re.MULTILINE,
+)
+IN_DEVELOPMENT = re.compile(r"\b(?:development|test)\b")
+OF_JVM = re.compile(
+    r"\b\w{0,30}[eE]nv\w{0,30}"
+    rf"""\(\s{{0,9}}"{NAME}"\s{{0,9}}\)\s{{0,99}}(?:!!|\?:\s{{0,99}}(?:throw\b|error\())"""
+)
+COMMENT_OF_ELIXIR = re.compile(r"^[ \t]*#.*$", re.MULTILINE)
+OF_ELIXIR = re.compile(
+    rf"""\bSystem\.(?:fetch_env!\(|get_env\((?=["'][A-Z0-9_]{{1,80}}["']\)\s{{0,99}}\|\|\s{{0,99}}raise\b))"""
+    rf"""["']{NAME}["']"""
+)
+RUNTIME = "import Config"
+"""In a configuration of Elixir's."""
+
+
+def _of_jvm(text: str) -> Iterator[str]:
+    yield from OF_JVM.findall(text)
+
+
+def _of_ruby(text: str) -> Iterator[str]:
+    for match in OF_RUBY.finditer(text):
+        if not IN_DEVELOPMENT.search(match[0]):
+            yield match["name"]
+
+
+def _of_elixir(text: str) -> Iterator[str]:
+    if RUNTIME in text:
+        yield from OF_ELIXIR.findall(COMMENT_OF_ELIXIR.sub("", text))
+
+
+BY_LANGUAGE: Mapping[str, Callable[[str], Iterator[str]]] = {
+    ".py": _of_python,
+    ".rs": _of_rust,
+    ".go": _of_go,
+    ".rb": _of_ruby,
+    ".exs": _of_elixir,
+    **dict.fromkeys((".java", ".kt"), _of_jvm),
+    **dict.fromkeys((".js", ".mjs", ".cjs", ".ts", ".svelte"), _of_script),
+}
+OF_ENDINGS = frozenset(BY_LANGUAGE)
+
+
+def wanted_in(text: str, ending: str) -> Iterator[str]:
+    """Return the variables that the text of a source insists on; `ending`: of its file."""
+    if read := BY_LANGUAGE.get(ending):
+        yield from read(text)
+    yield from INSISTS.findall(text)
+
+
+GIVEN = re.compile(r"\b([A-Z][A-Z0-9_]*)=")
+"""In a command."""
+WITHOUT_DEFAULT = re.compile(r"\$\{([A-Z][A-Z0-9_]*)\}")
+BUNDLED = {".ts", ".js", ".tsx", ".jsx", ".svelte", ".vue"}
+OF_BUNDLE = re.compile(
+    r"\bimport\.meta\.env\.(VITE_\w*(?:KEY|TOKEN|UR[LI]|HOST|ENDPOINT)\w*)\b(?!\s{0,9}(?:\|\||\?|as\b))"
+)
+"""What a bundle of Vite's has without a value in its place: the build reads it."""
+COMMENT_OF_SCRIPT = re.compile(r"^[ \t]*//[^\n]*", re.MULTILINE)
+OF_SETTINGS = re.compile(r"settings|conf|constants|env")
+WITH_DEFAULT = re.compile(r"\$\{([A-Z][A-Z0-9_]*):")
+OF_FRONT = re.compile(
+    r"(?:[A-Z0-9]+_)*(?:CORS|ALLOWED|FRONT_?END|CLIENT)_(?:[A-Z0-9]+_)*(?:ORIGINS?|URL)"
+    r"|(?:APP|WEB|SITE|BASE|PUBLIC)_(?:BASE_)?URL"
+)
+"""Where users' browsers come from, or come to: it is written into headers and links alone."""
+FRONT_HOST = "localhost"
+FRONT = f"http://{FRONT_HOST}:3000"
+CHECKS_HOST = "HostAuthorization"
+"""In a source of Rack's: requests for the front's host alone are answered."""
+LACKS = "its settings want {names}: --env NAME=VALUE gives them, environment.NAME below [app]"
+
+
+def wanted_variables(folder: Path) -> set[str]:
+    """Return the variables without which a program of a folder ends."""
+    wanted = {
+        name
+        for path in sources(folder, SOURCES | OF_ENDINGS)
+        for name in wanted_in(read_text(path) or "", path.suffix)
+    }
+    for path in sources(folder, {".py"}):
+        if any(map(OF_SETTINGS.search, path.relative_to(folder).parts)):
+            wanted |= set(READ_AT_ONCE.findall(read_text(path) or ""))
+    for path in sources(folder, BUNDLED):
+        wanted |= set(OF_BUNDLE.findall(COMMENT_OF_SCRIPT.sub("", read_text(path) or "")))
+    files = [path for path in sources(folder, CONFIGURATIONS) if path.stem == "application"]
+    placeholders = "\n".join(read_text(path) or "" for path in files)
+    lacking = {*WITHOUT_DEFAULT.findall(placeholders)} - {*WITH_DEFAULT.findall(placeholders)}
+    return wanted | lacking
+
+
+def with_wanted_variables(app: FoundApp, folder: Path) -> FoundApp:
+    """Name the variables without which a program ends, and that nothing gives it."""
+    if not app.start:
+        return app
+    wanted = wanted_variables(folder)
+    examples = {match["name"] for match in PLAIN_VALUE.finditer(example_of(folder))}
+    given = app.environment.keys() | examples | set(GIVEN.findall(f"{app.start} {app.build}"))
+    given |= set(ASSIGNED.findall(read_text(folder / ENV_FILE) or ""))
+    lacking = sorted(
+        name for name in wanted - given if not (name == "PORT" or _is_of_service(name, app))
+    )
+    fronts = [name for name in lacking if OF_FRONT.fullmatch(name)]
+    if fronts:
+        values = {name: _address_of_front(name, folder) for name in fronts}
+        note = f"its settings want {', '.join(fronts)}: a front of this machine is given"
+        environment = {**app.environment, **values}
+        app = replace(app, environment=environment, notes=(*app.notes, note))
+        if any(CHECKS_HOST in (read_text(path) or "") for path in sources(folder, {".rb"})):
+            app = replace(app, headers={"Host": FRONT_HOST, **app.headers})
+    lacking = [name for name in lacking if name not in fronts]
+    doubt = LACKS.format(names=", ".join(lacking))
+    return app.hindered(Hindrance.BEHIND, doubt, *lacking) if lacking else app
+
+
+def _address_of_front(name: str, folder: Path) -> str:
+    """Return an address, in a list where that is what pydantic reads without words of one's own."""
+    texts = (read_text(path) or "" for path in sources(folder, {".py"}))
+    listed = re.compile(rf"\b{name}[ \t]*:[ \t]*[Ll]ist\[")
+    in_list = any(listed.search(text) and "parse_env_var" not in text for text in texts)
+    return f'["{FRONT}"]' if in_list else FRONT
+
+
+def _is_of_service(name: str, app: FoundApp) -> bool:
+    return bool(app.services) and IS_GIVEN.fullmatch(name) is not None

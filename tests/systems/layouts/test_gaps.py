@@ -1,0 +1,277 @@
+"""What an application needs and nothing provides is named."""
+
+from pathlib import Path
+
+import pytest
+
+from systems.layouts.laid_out import Files, laid_out
+from webdyno.systems.layouts import find_app
+
+GO = 'package main\nfunc main() { os.Getenv("PORT"); http.ListenAndServe(a) }\n'
+GO_SQL: Files = {
+    "go.mod": "module m\nrequire github.com/lib/pq v1\n",
+    "main.go": GO + 'os.Getenv("DATABASE_URL")\n',
+    "items.go": 'package main\nconst all = "SELECT a FROM item WHERE b = $1"\n',
+}
+PYTHON: Files = {
+    "requirements.txt": "fastapi\nuvicorn\nredis\n",
+    "main.py": "from fastapi import FastAPI\napp = FastAPI()\n",
+}
+PHP: Files = {"index.php": "<?php\nrequire 'config.php';\n"}
+NAMED: dict[str, tuple[Files, str]] = {
+    "tables that are asked and that nothing makes": (GO_SQL, "nothing was found that makes its"),
+    "tables that one of several files may make": (
+        {
+            **GO_SQL,
+            "schema/a.sql": "CREATE TABLE item (a int);",
+            "schema/b.sql": "CREATE TABLE b (a int);",
+        },
+        "as from schema/a.sql, schema/b.sql",
+    ),
+    "Redis at a fixed address": (
+        {**PYTHON, "cache.py": "import redis\n\nr = redis.Redis(host='localhost')\n"},
+        "it connects to Redis in cache.py:3",
+    ),
+    "settings of which a sample is there": (
+        {**PHP, "config-sample.php": "<?php\n"},
+        "it reads config.php, which isn't in Git: config-sample.php shows it",
+    ),
+    "settings whose sample ends so": (
+        {**PHP, "config.php.dist": "<?php\n"},
+        "`cp config.php.dist config.php` in build makes it",
+    ),
+    "what Go takes into its program": (
+        {
+            "go.mod": "module m\n",
+            "main.go": f"{GO}\n//go:embed all:web/dist\nvar d embed.FS\n",
+            "Dockerfile": "FROM node\nRUN npm ci && npm run build\nFROM go\nRUN go build\n",
+        },
+        "main.go:4 embeds web/dist, which isn't in Git: build has to make it first, as Dockerfile",
+    ),
+    "a step of the build that hosters run": (
+        {
+            **PYTHON,
+            "build.sh": "pip install -r requirements.txt\ncd web && npm ci && npm run build\n",
+        },
+        "build.sh also runs `npm run build`",
+    ),
+    "a database of the JVM's that the catalog lacks": (
+        {
+            "build.gradle": "plugins { id 'org.springframework.boot' }\n",
+            "src/main/resources/application.properties": "spring.datasource.url="
+            "jdbc:oracle:thin:@10.0.0.1:1521:XE\n",
+        },
+        "(jdbc:oracle), which webdyno doesn't start",
+    ),
+    "words of an image that are a path in it": (
+        {"go.mod": "module m\n", "main.go": GO, "Dockerfile": 'CMD ["/m", "-c", "/etc/m.yml"]\n'},
+        "Dockerfile starts it with `-c /etc/m.yml`",
+    ),
+    "seeders of Laravel's that only developers can run": (
+        {
+            "composer.json": {"require": {"laravel/framework": "11"}},
+            "public/index.php": "",
+            ".env.example": "DB_CONNECTION=mysql\n",
+            "database/seeders/DatabaseSeeder.php": "$this->call([ItemSeeder::class]);",
+            "database/seeders/ItemSeeder.php": "Item::factory()->count(9)->create();",
+        },
+        "its tables stay empty: its seeders need fakerphp/faker",
+    ),
+    "what lies outside of the repository": (
+        {"go.mod": "module m\nreplace x => ../x\n", "main.go": GO},
+        "go.mod wants ../x, which isn't there",
+    ),
+    "a server that nobody starts": (
+        {**PYTHON, "requirements.txt": "fastapi\nneo4j\n"},
+        "it needs Neo4j, which webdyno doesn't start",
+    ),
+    "scripts for development alone": (
+        {"package.json": {"scripts": {"start": "ts-node-dev src/server.ts"}}},
+        "its script start, `ts-node-dev src/server.ts`, is for development",
+    ),
+    "an application for desktops": (
+        {
+            "package.json": {
+                "main": "out/main.js",
+                "scripts": {"start": "electron-vite preview", "build": "electron-vite build"},
+                "devDependencies": {"electron": "31"},
+            },
+            "src/renderer/index.html": "<p>",
+        },
+        "it has electron: it is for a desktop or a phone",
+    ),
+}
+
+
+@pytest.mark.parametrize("name", NAMED)
+def test_what_nothing_provides_is_named(tmp_path: Path, name: str) -> None:
+    files, part = NAMED[name]
+    found = find_app(laid_out(tmp_path, files))
+    assert found
+    assert any(part in doubt for doubt in found.doubts), found.doubts
+    assert not (name == "an application for desktops" and found.is_whole)
+
+
+PROVIDED: dict[str, Files] = {
+    "tables that the program makes": {
+        **GO_SQL,
+        "db.go": 'package main\nconst s = "CREATE TABLE IF NOT EXISTS item (a int)"\n',
+    },
+    "settings that are there": {**PHP, "config-sample.php": "", "config.php": "<?php\n"},
+    "Redis by its variable": {
+        **PYTHON,
+        "cache.py": 'import redis\nr = redis.from_url(os.environ["REDIS_URL"])\n',
+    },
+    "what Go takes into its program is there": {
+        "go.mod": "module m\n",
+        "main.go": f"{GO}\n//go:embed web/dist\nvar d embed.FS\n",
+        "web/dist/index.html": "",
+    },
+}
+
+
+@pytest.mark.parametrize("name", PROVIDED)
+def test_what_is_there_is_not_named(tmp_path: Path, name: str) -> None:
+    found = find_app(laid_out(tmp_path, PROVIDED[name]))
+    assert found
+    assert not [each for each in found.doubts if "PHP's own server" not in each]
+
+
+def test_a_program_starts_with_the_words_of_its_image(tmp_path: Path) -> None:
+    files: Files = {
+        "CMakeLists.txt": "project(m)\nadd_executable(m main.cc)\n",
+        "main.cc": 'app().addListener("127.0.0.1", std::stoi(std::getenv("PORT"))).run();\n',
+        "Dockerfile": 'FROM x\nCMD ["./m", "--action=run-server"]\n',
+    }
+    found = find_app(laid_out(tmp_path, files))
+    assert found
+    assert found.start == "./build/m --action=run-server"
+
+
+def test_a_database_of_ktor_is_found_by_its_variables(tmp_path: Path) -> None:
+    files: Files = {
+        "build.gradle.kts": 'implementation("io.ktor:ktor-server-netty:3")\n'
+        "implementation(libs.postgresql)\n",
+        "settings.gradle.kts": 'rootProject.name = "m"\n',
+        "gradle/libs.versions.toml": "[libraries]\n"
+        'postgresql = { module = "org.postgresql:postgresql", version = "42" }\n',
+        "src/main/kotlin/Main.kt": 'val p = System.getenv("PORT")\nval h = getEnv("DB_HOST")!!\n'
+        'val u = getEnv("DB_URL")\nfun main() { SchemaUtils.create(Items) }\n',
+    }
+    found = find_app(laid_out(tmp_path, files))
+    assert found
+    assert found.services == {"db": "postgresql"}
+    jdbc = '"jdbc:postgresql://$DB_HOST:$DB_PORT/$DB_NAME?user=$DB_USER&password=$DB_PASSWORD"'
+    assert found.start == f"DB_URL={jdbc} build/install/m/bin/m"
+
+
+STEPS: dict[str, tuple[Files, str, str, str | None]] = {
+    "a Procfile whose line is a shell's": (
+        {
+            "Procfile": 'web: /bin/bash -l -c "rails db:migrate && bundle exec puma"\n',
+            "Gemfile": "gem 'rails'\n",
+            "config.ru": "",
+        },
+        "bundle exec puma",
+        "prepare",
+        "bundle exec rails db:migrate",
+    ),
+    "a module behind a package of its name": (
+        {
+            "requirements.txt": "flask\n",
+            "app.py": "from app import create_app\napp = create_app()\n",
+            "app/__init__.py": "from flask import Flask\ndef create_app():\n    pass\n",
+        },
+        ".venv/bin/gunicorn 'app:create_app()' --bind 127.0.0.1:$PORT",
+        "setup",
+        None,
+    ),
+    "migrations of Phoenix' without a module for releases": (
+        {
+            "mix.exs": "app: :shop, {:phoenix, 1}, {:postgrex, 1}\n",
+            "config/runtime.exs": 'System.get_env("DATABASE_URL")\n',
+            "priv/repo/migrations/1.exs": "",
+        },
+        "_build/prod/rel/shop/bin/shop start",
+        "setup",
+        "MIX_ENV=prod mix ecto.migrate --quiet",
+    ),
+    "a cache of Django's that is a table": (
+        {
+            "requirements.txt": "django\n",
+            "manage.py": "os.environ.setdefault('DJANGO_SETTINGS_MODULE', 's.settings')\n",
+            "s/settings.py": "CACHES = {'default': "
+            "{'BACKEND': 'django.core.cache.backends.db.DatabaseCache'}}\n"
+            "DATABASES = {'default': {'ENGINE': 'django.db.backends.sqlite3'}}\n",
+            "s/wsgi.py": "",
+        },
+        ".venv/bin/gunicorn s.wsgi --bind 127.0.0.1:$PORT",
+        "prepare",
+        (
+            ".venv/bin/python manage.py migrate --noinput >/dev/null && "
+            ".venv/bin/python manage.py createcachetable >/dev/null"
+        ),
+    ),
+}
+
+
+@pytest.mark.parametrize("name", STEPS)
+def test_steps_before_a_start_are_whole(tmp_path: Path, name: str) -> None:
+    files, start, key, step = STEPS[name]
+    found = find_app(laid_out(tmp_path, files))
+    assert found
+    assert (found.start, getattr(found, key)) == (start, step)
+
+
+def test_values_of_a_file_that_git_has_are_left(tmp_path: Path) -> None:
+    files: Files = {
+        "composer.json": {
+            "require": {"symfony/framework-bundle": "7", "lexik/jwt-authentication-bundle": "2"}
+        },
+        "symfony.lock": "{}",
+        "public/index.php": "",
+        ".gitignore": "/.env\n",
+        ".env": "JWT_SECRET_KEY=%kernel.project_dir%/config/jwt/private.pem\n"
+        "JWT_PUBLIC_KEY=%kernel.project_dir%/config/jwt/public.pem\n",
+    }
+    found = find_app(laid_out(tmp_path, files))
+    assert found
+    assert "JWT_SECRET_KEY" not in found.environment
+    assert not [each for each in found.doubts if "JWT_PUBLIC_KEY" in each]
+    assert "lexik:jwt:generate-keypair --skip-if-exists" in (found.build or "")
+
+
+def test_a_module_is_taken_that_an_image_serves(tmp_path: Path) -> None:
+    files: Files = {
+        "requirements.txt": "flask\ngunicorn\n",
+        "shop/__init__.py": "from flask import Flask\napp = Flask(__name__)\n",
+        "wsgi.py": "from shop import app\nfrom shop.start import fill\nfill()\n",
+        "Dockerfile": 'CMD [ "gunicorn", "--bind", "0.0.0.0:5000", "wsgi:app" ]\n',
+    }
+    found = find_app(laid_out(tmp_path, files))
+    assert found
+    assert found.start == ".venv/bin/gunicorn wsgi:app --bind 127.0.0.1:$PORT"
+
+
+def test_a_list_that_windows_wrote_is_read(tmp_path: Path) -> None:
+    laid_out(tmp_path, {"main.py": "from fastapi import FastAPI\napp = FastAPI()\n"})
+    (tmp_path / "requirements.txt").write_text("fastapi==1\r\nuvicorn==1\r\n", "utf-16")
+    found = find_app(tmp_path)
+    assert found
+    assert (
+        found.build == "python3 -m venv .venv && .venv/bin/pip install --quiet -r requirements.txt"
+    )
+
+
+def test_tables_of_laravel_in_a_file_are_filled_by_the_build(tmp_path: Path) -> None:
+    files: Files = {
+        "composer.json": {"require": {"laravel/framework": "12"}},
+        "public/index.php": "",
+        ".env.example": "DB_CONNECTION=sqlite\n",
+        "database/seeders/DatabaseSeeder.php": "$this->call([ItemSeeder::class]);",
+    }
+    found = find_app(laid_out(tmp_path, files))
+    assert found
+    filled = "touch database/database.sqlite && php artisan migrate --force --seed"
+    assert (found.build or "").endswith(filled)
+    assert (found.setup, found.prepare) == (None, None)

@@ -1,0 +1,90 @@
+"""Paths that sources say whole: of routers that are mounted, without what a guard stands before."""
+
+from pathlib import Path
+
+import pytest
+
+from systems.layouts.laid_out import Files, laid_out
+from webdyno.systems.layouts.mounted import mounted_paths
+
+PATHS: dict[str, tuple[Files, list[str] | None]] = {
+    "Express with routers in files of their own": (
+        {
+            "src/app.ts": "import items from './routes/item.routes';\n"
+            "import { users } from './routes/users';\nimport { auth } from './auth';\n"
+            "const app = express();\napp.use('/api/items', items);\n"
+            "app.use('/api/users', auth, users);\napp.get('/health', (q, r) => r.json({}));\n",
+            "src/routes/item.routes.ts": "const router = Router();\nrouter.get('/', list);\n"
+            "router.get('/new', verifyToken, make);\nexport default router;\n",
+            "src/routes/users.ts": "export const users = Router();\nusers.get('/', all);\n",
+            "src/routes/unused.ts": "const r = express.Router();\nr.get('/lost', all);\n",
+        },
+        ["/health", "/api/items"],
+    ),
+    "FastAPI with routers in routers": (
+        {
+            "app/main.py": "from fastapi import FastAPI\nfrom app.api import api\n"
+            'app = FastAPI()\napp.include_router(api, prefix="/v1")\n',
+            "app/api.py": "from fastapi import APIRouter\nfrom app.routers import items, users\n"
+            "api = APIRouter()\napi.include_router(items.router)\n"
+            'api.include_router(users.router, prefix="/users")\n',
+            "app/routers/__init__.py": "",
+            "app/routers/items.py": 'router = APIRouter(prefix="/items", tags=["items"])\n\n\n'
+            '@router.get("/")\ndef items(db: Session = Depends(get_db)):\n    return []\n',
+            "app/routers/users.py": "router = APIRouter()\n\n\n"
+            '@router.get("/all")\ndef users(user: User = Depends(get_current_user)):\n    ...\n',
+        },
+        ["/v1/items/"],
+    ),
+    "Flask with blueprints": (
+        {
+            "app/__init__.py": "from app.views import shop, admin_bp\napp = Flask(__name__)\n"
+            'app.register_blueprint(shop, url_prefix="/shop")\napp.register_blueprint(admin_bp)\n',
+            "app/views.py": 'shop = Blueprint("shop", __name__)\n'
+            'admin_bp = Blueprint("admin", __name__, url_prefix="/admin")\n\n\n'
+            '@shop.route("/items")\ndef items():\n    return ""\n\n\n'
+            '@admin_bp.route("/stats")\n@login_required\ndef stats():\n    return ""\n',
+        },
+        ["/shop/items"],
+    ),
+    "Gin with groups, and a function that gets one": (
+        {
+            "main.go": 'r := gin.Default()\nr.GET("/ping", ping)\napi := r.Group("/api")\n'
+            'api.GET("/items", items)\nown := api.Group("/own", AuthMiddleware())\n'
+            'own.GET("/x", x)\nregister(api)\n',
+            "users.go": 'func register(g *gin.RouterGroup) {\n\tg.GET("/users", users)\n}\n',
+        },
+        ["/ping", "/api/items"],
+    ),
+    "net/http": (
+        {
+            "main.go": 'func routes(m *http.ServeMux) {\nm.HandleFunc("GET /{$}", h)\n'
+            'm.HandleFunc("/items", h)\nm.Handle("/static/", http.FileServer(d))\n}\n'
+        },
+        ["/", "/items"],
+    ),
+    "Laravel": (
+        {
+            "artisan": "",
+            "routes/web.php": "Route::get('/', f);\nRoute::get('/home', f)->middleware('auth');\n"
+            "Route::prefix('x')->group(function () {\n    Route::get('/y', f);\n});\n",
+            "routes/api.php": "Route::get('/posts', f);\n"
+            "Route::middleware('auth:sanctum')->get('/user', f);\n",
+        },
+        ["/", "/api/posts"],
+    ),
+    "parts of Hono that nothing known mounts": (
+        {
+            "src/index.ts": "const app = new Hono();\napp.get('/health', f);\nsetUp(app);\n",
+            "src/items.ts": "const items = new Hono();\nitems.get('/all', f);\n",
+        },
+        ["/health"],
+    ),
+    "another language": ({"app.rb": "get '/x' do\n"}, None),
+}
+
+
+@pytest.mark.parametrize("name", PATHS)
+def test_paths_are_known_whole_or_not_at_all(tmp_path: Path, name: str) -> None:
+    files, paths = PATHS[name]
+    assert mounted_paths(laid_out(tmp_path, files)) == paths
