@@ -77,6 +77,62 @@ NAMED: dict[str, tuple[Files, str]] = {
         },
         "its tables stay empty: its seeders need fakerphp/faker",
     ),
+    "packages of a folder that a script leads to": (
+        {
+            "package.json": {"scripts": {"start": "node server/index.js"}},
+            "server/package.json": {"dependencies": {"express": "5"}},
+            "server/index.js": "app.listen(process.env.PORT)\n",
+        },
+        "it starts what is in server, whose packages build doesn't install",
+    ),
+    "another file than the image's": (
+        {
+            "package.json": {"scripts": {"start": "node index.js"}},
+            "index.js": "app.listen(process.env.PORT)\n",
+            "Dockerfile": 'CMD ["node", "dist/main.js"]\n',
+        },
+        "Dockerfile starts dist/main, and here another file is started",
+    ),
+    "queries that sqlx checks as it is built": (
+        {
+            "Cargo.toml": '[package]\nname = "m"\n[dependencies]\nsqlx = "1"\n',
+            "Cargo.lock": "",
+            "src/main.rs": 'fn main() { axum::serve(env::var("PORT")); sqlx::query!("SELECT 1"); }',
+        },
+        "`cargo sqlx prepare` keeps what it needs in .sqlx",
+    ),
+    "libraries of C++": (
+        {
+            "CMakeLists.txt": "project(m)\nadd_executable(m main.cc)\n",
+            "main.cc": 'app().addListener("127.0.0.1", std::stoi(std::getenv("PORT"))).run();\n',
+            "vcpkg.json": "{}",
+        },
+        "vcpkg.json names its libraries",
+    ),
+    "a configuration of viper's": (
+        {
+            "go.mod": "module m\nrequire github.com/spf13/viper v1\n",
+            "main.go": f'{GO}\nfunc c() {{ viper.SetConfigName("config") }}\n',
+            "config.example.yaml": "port: 1\n",
+        },
+        "it reads config.yaml, which isn't in Git: config.example.yaml shows it",
+    ),
+    "a database of PHP's at a fixed address": (
+        {**PHP, "config.php": '<?php\n$servername = "localhost";\n$c = new mysqli($servername);\n'},
+        "its address stands in config.php:2",
+    ),
+    "a file that isn't there": (
+        {"package.json": {"scripts": {"start": "node server.js"}}, "app.js": "process.env.PORT"},
+        "it starts server.js, which isn't there",
+    ),
+    "an extension of PostgreSQL's": (
+        {
+            **PYTHON,
+            "requirements.txt": "fastapi\nuvicorn\nasyncpg\npgvector\n",
+            "db.py": 'url = os.environ["DATABASE_URL"]\n',
+        },
+        "its database wants an extension (pgvector)",
+    ),
     "what lies outside of the repository": (
         {"go.mod": "module m\nreplace x => ../x\n", "main.go": GO},
         "go.mod wants ../x, which isn't there",
@@ -251,6 +307,31 @@ def test_a_module_is_taken_that_an_image_serves(tmp_path: Path) -> None:
     found = find_app(laid_out(tmp_path, files))
     assert found
     assert found.start == ".venv/bin/gunicorn wsgi:app --bind 127.0.0.1:$PORT"
+
+
+def test_what_a_script_does_to_its_tables_is_done_once(tmp_path: Path) -> None:
+    files: Files = {
+        "requirements.txt": "flask\nflask-sqlalchemy\n",
+        "app.py": "from flask import Flask\napp = Flask(__name__)\nurl = 'sqlite:///a.db'\n"
+        "if __name__ == '__main__':\n    with app.app_context():\n        db.create_all()\n"
+        "    app.run()\n",
+    }
+    found = find_app(laid_out(tmp_path, files))
+    assert found
+    does = "from app import *; app.app_context().push(); db.create_all()"
+    assert (found.build or "").endswith(f" && .venv/bin/python -c '{does}' >/dev/null")
+
+
+def test_of_several_programs_of_go_the_image_says_which(tmp_path: Path) -> None:
+    files: Files = {
+        "go.mod": "module m\n",
+        "cmd/one/main.go": GO,
+        "cmd/two/main.go": GO,
+        "Dockerfile": "FROM go\nRUN go build -o /two ./cmd/two\n",
+    }
+    found = find_app(laid_out(tmp_path, files))
+    assert found
+    assert found.build == "go build -o server ./cmd/two"
 
 
 def test_a_list_that_windows_wrote_is_read(tmp_path: Path) -> None:

@@ -279,6 +279,32 @@ def build_with_env_file(folder: Path, files: Files) -> str:
     return with_env_file(app, folder, repository).build or ""
 
 
+PROGRAMS: Files = {"go.mod": "module m\n", "main.go": "package main\n"}
+
+
+@pytest.mark.parametrize(
+    ("name", "text"),
+    [
+        (
+            "main.go",
+            'package main\nerr := godotenv.Load()\nif err != nil {\n\tlog.Fatal("no .env")\n}\n',
+        ),
+        ("main.go", "package main\nif err := godotenv.Load(); err != nil {\n\tpanic(err)\n}\n"),
+        ("db.rs", 'dotenv().expect("no .env");\n'),
+        ("index.php", "Dotenv\\Dotenv::createImmutable(__DIR__)->load();\n"),
+    ],
+)
+def test_a_program_that_ends_without_the_file_gets_an_empty_one(
+    tmp_path: Path, name: str, text: str
+) -> None:
+    assert build_with_env_file(tmp_path, {**PROGRAMS, name: text}).startswith("touch .env")
+
+
+def test_a_program_that_goes_on_without_the_file_gets_none(tmp_path: Path) -> None:
+    text = 'package main\nif err := godotenv.Load(); err != nil {\n\tlog.Println("no .env")\n}\n'
+    assert "touch" not in build_with_env_file(tmp_path, {**PROGRAMS, "main.go": text})
+
+
 def test_a_file_that_is_called_as_node_env_says_is_made(tmp_path: Path) -> None:
     files: Files = {
         "package.json": {"scripts": {"start": "node s.js"}, "dependencies": {"dotenv": "1"}},

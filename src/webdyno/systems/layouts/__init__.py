@@ -13,13 +13,14 @@ from pathlib import Path
 from webdyno.core.registry import command
 from webdyno.core.tables import read_text
 from webdyno.systems.layouts.app import FoundApp, Layout, is_of_interest
+from webdyno.systems.layouts.builds import with_unmade, with_words_of_image
 from webdyno.systems.layouts.cmake import find_cmake
 from webdyno.systems.layouts.compiled import find_dotnet, find_elixir, find_go, find_rust
 from webdyno.systems.layouts.compose import find_compose
 from webdyno.systems.layouts.containers import in_container
 from webdyno.systems.layouts.databases import with_services
 from webdyno.systems.layouts.dockerfile import find_dockerfile, with_values_of_compose
-from webdyno.systems.layouts.gaps import with_gaps, with_words_of_image
+from webdyno.systems.layouts.gaps import with_gaps
 from webdyno.systems.layouts.jvm import find_jvm
 from webdyno.systems.layouts.mounted import untried_paths as untried_paths
 from webdyno.systems.layouts.node import find_deno, find_node, for_production
@@ -285,7 +286,7 @@ def _with_variables(app: FoundApp, folder: Path) -> FoundApp:
     whole = with_values_for_secrets(served, folder)
     whole = with_values_of_compose(with_no_rate_limit(whole, folder), folder)
     whole = with_what_it_asks(with_wanted_variables(whole, folder), folder)
-    whole = with_gaps(whole, folder)
+    whole = with_unmade(with_gaps(whole, folder), folder)
     return replace(whole, choices=choices)
 
 

@@ -89,7 +89,8 @@ def _find_go(folder: Path) -> FoundApp | None:
     listening = [program for program in folders if GO_LISTENS.search(texts[program])]
     listening = listening or [program for program in folders if GO_SERVES.search(texts[program])]
     named = [name for name in listening or folders if GO_NAMES.fullmatch(Path(name).name)]
-    likely = listening if len(listening) == 1 else named or listening
+    of_image = [name for name in listening if _is_built_by_image(folder, name)]
+    likely = listening if len(listening) == 1 else named or of_image or listening
     if len(likely) == 1:
         app = programs[likely[0]]
         how = "it alone listens" if len(listening) == 1 else "by its name"
@@ -98,6 +99,11 @@ def _find_go(folder: Path) -> FoundApp | None:
     several = likely or folders
     choices = {program: programs[program] for program in several}
     return FoundApp("go.mod", several="go.mod has several programs", choices=choices)
+
+
+def _is_built_by_image(folder: Path, program: str) -> bool:
+    text = "".join(read_text(folder / name) or "" for name in ("Containerfile", "Dockerfile"))
+    return re.search(rf"\bgo build\b[^\n]*[ /]{re.escape(program)}/?(?=\s|$)", text) is not None
 
 
 def _go_program(folder: str, text: str, out: str) -> FoundApp:

@@ -8,11 +8,10 @@ from pathlib import Path
 from webdyno.core.tables import read_text
 from webdyno.systems.env_files import ENV_FILE
 from webdyno.systems.layouts.app import SOURCES, FoundApp, sources
-from webdyno.systems.layouts.fills import filled_by_files
+from webdyno.systems.layouts.fills import filled_apart, filled_by_files
 from webdyno.systems.layouts.packages import (
     DRIVERS,
     PRISMA,
-    build_files_of_jvm,
     drivers_of_jvm,
     packages_of,
 )
@@ -148,7 +147,9 @@ HERE = r"(?:localhost|127\.0\.0\.1|db|postgres|mysql)\b"
 """Hosts of databases, as sources and Compose files call them."""
 HOST = re.compile(
     r"""^[ \t]*["']?(?:db_?)?(?:host|server)["']?\s*[:=]\s*["']?"""
-    rf"""{HERE}|(?:\bhost(?:addr)?=|@tcp\(|://[^\s"'/@]{{1,80}}@){HERE}""",
+    rf"""{HERE}|(?:\bhost(?:addr)?=|@tcp\(|://[^\s"'/@]{{1,80}}@){HERE}"""
+    rf"""|\bmysqli(?:_connect)?\(\s{{0,9}}["']{HERE}|\$\w{{0,30}}(?:host|server)\w{{0,9}}\s{{0,9}}=\s{{0,9}}["']{HERE}"""
+    rf"""|\bdefine\(\s{{0,9}}["']\w{{0,30}}HOST["']\s{{0,9}},\s{{0,9}}["']{HERE}""",
     re.IGNORECASE | re.MULTILINE,
 )
 OF_TOOLS = re.compile(r"compose|^servers\.json$")
@@ -188,7 +189,7 @@ def with_services(app: FoundApp, folder: Path) -> FoundApp:
     schemes = of_prisma(folder)
     names = variables_read(folder) | schemes.keys()
     if app.services:  # by the layout's own way
-        return app if app.setup else _filled_apart(app, folder)
+        return app if app.setup else filled_apart(app, folder)
     of_jvm = drivers_of_jvm(app.start, folder)
     packages = packages_of(folder) + of_jvm or "\n".join(texts)
     addresses = [*ADDRESS.finditer("\n".join([example_of(folder), *texts]))]
@@ -258,20 +259,6 @@ def _may_be_a_file(folder: Path, text: str, own: Mapping[str, str]) -> bool:
     is_known_alone = (folder / "go.mod").is_file() and not GO_SQLITE.search(text)
     has_server = READS_MYSQL.search(text) or PARTS["HOST"] in own.values()
     return not is_known_alone and not (IN_MEMORY.search(text) and has_server)
-
-
-MAKES_TABLES = re.compile(r"ddl-auto|hbm2ddl|schema-management|database\.generation")
-"""In a configuration of the JVM's."""
-
-
-def _filled_apart(app: FoundApp, folder: Path) -> FoundApp:
-    """Have migrations of SQL run that no library and no mapper of the JVM's runs."""
-    build_files = build_files_of_jvm(app.start or "", folder)
-    configured = sources(folder, {".properties", ".yml", ".yaml"})
-    text = build_files + "".join(read_text(path) or "" for path in configured)
-    if not build_files or MAKES_TABLES.search(text):
-        return app
-    return replace(app, setup=filled_by_files(folder, app.services.get("db", ""), text))
 
 
 def _filled_by_build(app: FoundApp) -> FoundApp:

@@ -2,11 +2,13 @@
 
 import re
 from collections.abc import Collection, Iterator, Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 from webdyno.core.tables import read_text, table
-from webdyno.systems.layouts.app import first_of, sources
+from webdyno.systems.layouts.app import FoundApp, first_of, sources
+from webdyno.systems.layouts.packages import build_files_of_jvm
 
 CLIENTS = {
     "postgresql": "psql -qX -v ON_ERROR_STOP=1",
@@ -80,6 +82,20 @@ def filled_by_files(folder: Path, service: str, sources_text: str) -> str | None
         for what in filter(None, (tables, rows))
     ]
     return " && ".join(commands)
+
+
+OF_JVM = re.compile(r"ddl-auto|hbm2ddl|schema-management|database\.generation")
+"""In a configuration of the JVM's."""
+
+
+def filled_apart(app: FoundApp, folder: Path) -> FoundApp:
+    """Have migrations of SQL run that no library and no mapper of the JVM's runs."""
+    build_files = build_files_of_jvm(app.start or "", folder)
+    configured = sources(folder, {".properties", ".yml", ".yaml"})
+    text = build_files + "".join(read_text(path) or "" for path in configured)
+    if not build_files or OF_JVM.search(text):
+        return app
+    return replace(app, setup=filled_by_files(folder, app.services.get("db", ""), text))
 
 
 def _one_file(folder: Path) -> str | None:

@@ -5,49 +5,14 @@ Each is named with what to do: what a layout doesn't know would show as a failur
 
 import re
 from collections.abc import Iterator
-from dataclasses import replace
 from pathlib import Path
 
 from webdyno.core.tables import read_text
 from webdyno.systems.env_files import EXAMPLE
-from webdyno.systems.layouts.app import SKIPPED, SOURCES, FoundApp, Hindrance, first_of, sources
+from webdyno.systems.layouts.app import SOURCES, FoundApp, Hindrance, sources
 from webdyno.systems.layouts.fills import CLIENTS, MIGRATES_ITSELF, files_of_sql
 from webdyno.systems.layouts.packages import DRIVERS, drivers_of_jvm, packages_of
-from webdyno.systems.layouts.start_scripts import SCRIPT_FOLDERS, SHELL_COMMENT, image_command
 
-COMPILED = {"go.mod", "Cargo.toml", "CMakeLists.txt"}
-"""By what is found whose program an image starts as well."""
-OF_SHELL = re.compile(r"[&|;$`<>]")
-OF_PORT = re.compile(r"port|listen|addr|bind|host", re.IGNORECASE)
-IN_IMAGE = "{name} starts it with `{words}`, which its program may need here as well"
-
-
-def with_words_of_image(app: FoundApp, folder: Path) -> FoundApp:
-    """Start a program with the words that its image starts it with."""
-    if app.by not in COMPILED or not app.start or " " in app.start.strip():
-        return app
-    name = first_of(folder, "Containerfile", "Dockerfile")
-    command = image_command(read_text(folder / name) or "") if name else None
-    program, _, words = (command or "").partition(" ")
-    is_own = program.startswith((".", "/")) or "/" not in program
-    if name is None or not words or not is_own or OF_SHELL.search(command or ""):
-        return app
-    if program.rpartition("/")[2] in {"go", "cargo", "sh", "bash", "air", "tini", "dumb-init"}:
-        return app
-    if OF_PORT.search(words) or re.search(r"(?:^|[ =])/", words):
-        return replace(app, doubts=(*app.doubts, IN_IMAGE.format(name=name, words=words)))
-    note = f"{name} starts it with {words}"
-    return replace(app, start=f"{app.start} {words}", notes=(*app.notes, note))
-
-
-OUTSIDE = {
-    "Cargo.toml": re.compile(r"""\bpath\s{0,9}=\s{0,9}"(?P<what>(?:\.\./)+[\w./-]+)\""""),
-    "go.mod": re.compile(r"=>[ \t]+(?P<what>(?:\.\./)+[\w./-]+)"),
-    "package.json": re.compile(r"""\"(?:file|link):(?P<what>(?:\.\./)+[\w./-]+)\""""),
-    "requirements.txt": re.compile(r"^(?:-e[ \t]+)?(?P<what>(?:\.\./)+[\w./-]+)", re.MULTILINE),
-    "pyproject.toml": re.compile(r"""\bpath\s{0,9}=\s{0,9}"(?P<what>(?:\.\./)+[\w./-]+)\""""),
-}
-NOT_HERE = "{file} wants {what}, which isn't there: a revision has only what its repository has"
 SERVERS = {
     "SurrealDB": r"\bsurrealdb\b",
     "Cassandra": r"\bcassandra-driver\b|\bgocql\b|\bscylla\b",
@@ -62,25 +27,25 @@ SERVERS = {
     "Weaviate": r"\bweaviate\b",
     "PocketBase": r"[\"']pocketbase[\"']",
     "Supabase": r"@supabase/(?:supabase-js|ssr)|\bsupabase(?:-py)?[=~<> ]",
+    "Clerk": r"@clerk/",
+    "Convex": r"[\"']convex[\"']",
+    "Appwrite": r"[\"'](?:node-)?appwrite[\"']",
+    "Sanity": r"@sanity/client|[\"']next-sanity[\"']",
+    "Contentful": r"[\"']contentful[\"']",
     "Firebase": r"\bfirebase[-_]admin\b|[\"']firebase[\"']",
 }
 ANOTHER = (
-    "it needs {name}, which webdyno doesn't start: have one run on this machine, which both "
-    "variants then share, or say by its variables where one is"
+    "it needs {name}, which webdyno doesn't start: say by its variables where one is, and with "
+    "which key; both variants then share it"
 )
 
 
-def _other_servers(folder: Path) -> Iterator[str]:
-    """Yield what a list of packages names a client for, and what it takes from elsewhere."""
-    packages = packages_of(folder)
+def _other_servers(app: FoundApp, folder: Path) -> Iterator[str]:
+    """Yield what a list of packages names a client for, which of pages alone browsers need."""
+    packages = packages_of(folder) if "http.server" not in (app.start or "") else ""
     for name, client in SERVERS.items():
         if re.search(client, packages):
             yield ANOTHER.format(name=name)
-    for file, taken in OUTSIDE.items():
-        for match in taken.finditer(read_text(folder / file) or ""):
-            if not (folder / match["what"]).exists():
-                yield NOT_HERE.format(file=file, what=match["what"])
-                break
 
 
 def with_gaps(app: FoundApp, folder: Path) -> FoundApp:
@@ -92,9 +57,9 @@ def with_gaps(app: FoundApp, folder: Path) -> FoundApp:
     for doubt in (
         *_unmade_tables(app, folder, text),
         *_unaddressed(app, folder, texts),
-        *_other_servers(folder),
+        *_extensions(app, folder, text),
+        *_other_servers(app, folder),
         *_unmade_settings(app, folder, text),
-        *_unmade_files(app, folder, texts),
     ):
         app = app.hindered(Hindrance.BEHIND, doubt)
     return app
@@ -130,6 +95,24 @@ def _unmade_tables(app: FoundApp, folder: Path, text: str) -> Iterator[str]:
     files = [path.relative_to(folder).as_posix() for path in files_of_sql(folder)]
     how = f", as from {', '.join(files[:MOST_NAMED])}" if files else ""
     yield NO_TABLES.format(how=how)
+
+
+EXTENSION = re.compile(
+    r"(?i:\bcreate\s+extension\s+(?:if\s+not\s+exists\s+)?[\"']?(?P<made>postgis|vector|timescaledb|pg_cron)\b)"
+    r"|(?P<client>\bpgvector\b|\bdjango\.contrib\.gis\b|\bgeoalchemy2?\b|\bpostgis\b|\btimescaledb\b)"
+)
+WANTS_EXTENSION = (
+    "its database wants an extension ({name}), which PostgreSQL has where this machine's has it: "
+    "install that first"
+)
+
+
+def _extensions(app: FoundApp, folder: Path, text: str) -> Iterator[str]:
+    if app.services.get("db") != "postgresql":
+        return
+    files = [read_text(path) or "" for path in files_of_sql(folder)]
+    if named := EXTENSION.search("\n".join([text, packages_of(folder), *files])):
+        yield WANTS_EXTENSION.format(name=named["made"] or named["client"])
 
 
 MOST_NAMED = 3
@@ -188,55 +171,8 @@ def _unmade_settings(app: FoundApp, folder: Path, text: str) -> Iterator[str]:
             if match is None or EXAMPLE.fullmatch(path.name):
                 continue
             name = match["whole"] or f"{match['stem']}{match['ending']}"
-            is_read = name in READ_UNNAMED or re.search(rf"[\"'/]{re.escape(name)}[\"']", text)
+            of_viper = f'SetConfigName("{Path(name).stem}")' in text
+            is_named = re.search(rf"[\"'/]{re.escape(name)}[\"']", text)
+            is_read = name in READ_UNNAMED or of_viper or is_named
             if is_read and not (path.parent / name).exists() and name not in (app.build or ""):
                 yield UNMADE.format(target=f"{inside}{name}", sample=f"{inside}{path.name}")
-
-
-EMBEDS = re.compile(r"^//go:embed[ \t]+(?:all:)?(?P<what>[\w./-]+)", re.MULTILINE)
-NOT_EMBEDDED = "{place} embeds {what}, which isn't in Git: build has to make it first, as {by} does"
-BUILD_SCRIPTS = ("build.sh", "render-build.sh", "render_build.sh")
-FRONT_BUILD = re.compile(
-    r"\b(?:npm|pnpm|yarn|bun)(?:@[\w.]+)?(?: --?[\w-]+(?:[= ][\w./-]+)?)*(?: run)? build(?::\w+)?\b"
-)
-OTHER_STEPS = re.compile(
-    r"\b(?:createcachetable|compilemessages|templ generate|buf generate|trunk build"
-    r"|wasm-pack build|tailwindcss -\w[^\n&;|]{0,100}|cap db:migrate|lexik:jwt:generate-keypair)\b"
-)
-"""Of builds and deployments: what makes something that is there before a program starts."""
-LACKS_STEP = "{by} also runs `{step}`, which neither build nor setup has"
-RUNS = re.compile(r"^[ \t]*RUN[ \t]+(?P<line>[^\n]+)", re.MULTILINE | re.IGNORECASE)
-
-
-def _unmade_files(app: FoundApp, folder: Path, texts: dict[Path, str]) -> Iterator[str]:
-    """Yield what a build makes elsewhere, and what sources take into themselves."""
-    steps = list(_steps_elsewhere(folder))
-    made = f"{app.build or ''} && {app.setup or ''} && {app.prepare or ''}"
-    for path, text in texts.items():
-        for match in EMBEDS.finditer(text) if path.suffix == ".go" else ():
-            what = match["what"]
-            if not any(path.parent.glob(f"{what}*")) and what not in made:
-                place = _place(folder, path, match.start(), text)
-                by = next((name for name, step in steps if FRONT_BUILD.search(step)), "a release")
-                yield NOT_EMBEDDED.format(place=place, what=what, by=by)
-                return
-    for name, step in steps:
-        is_front = FRONT_BUILD.fullmatch(step) is not None
-        is_made = FRONT_BUILD.search(made) if is_front else " ".join(step.split()[:2]) in made
-        if not is_made:
-            yield LACKS_STEP.format(by=name, step=step)
-            return
-
-
-def _steps_elsewhere(folder: Path) -> Iterator[tuple[str, str]]:
-    """Yield steps of build scripts and images, each behind its file's name."""
-    scripts = [f"{where}{name}" for where in SCRIPT_FOLDERS for name in BUILD_SCRIPTS]
-    for name in (*scripts, "Dockerfile", "Containerfile", "nixpacks.toml", "render.yaml"):
-        text = read_text(folder / name)
-        if text is None or not SKIPPED.isdisjoint(Path(name).parts[:-1]):
-            continue
-        if name in {"Dockerfile", "Containerfile"}:
-            text = "\n".join(RUNS.findall(text.replace("\\\n", " ")))
-        for pattern in (FRONT_BUILD, OTHER_STEPS):
-            for match in pattern.finditer(SHELL_COMMENT.sub("", text)):
-                yield name, match[0].strip()

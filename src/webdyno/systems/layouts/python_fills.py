@@ -64,8 +64,39 @@ def seed(folder: Path, target: str, package: str) -> str | None:
     calls = [f".venv/bin/flask --app {target} {name} {QUIETLY}" for name in likely if name]
     if calls:
         return " && ".join(calls)
-    program = next(_seeding_programs(folder, package), None)
-    return f".venv/bin/python {program} {QUIETLY}" if program else None
+    if program := next(_seeding_programs(folder, package), None):
+        return f".venv/bin/python {program} {QUIETLY}"
+    return _filled_as_script(folder, target)
+
+
+AS_SCRIPT = re.compile(
+    r"^if __name__ ?== ?[\"']__main__[\"']:[^\n]*\n(?P<does>(?:[ \t]+[^\n]*\n?|\n)*+)", re.MULTILINE
+)
+FILLS = re.compile(
+    r"^[ \t]+(?P<call>(?:\w+\.)?(?:create_all|create_tables?|(?:create|init|setup)_(?:db|database)"
+    r"|initialize_database|seed\w*|populate\w*|create_(?:default_)?admin\w*))\(\)",
+    re.MULTILINE,
+)
+
+
+def _filled_as_script(folder: Path, target: str) -> str | None:
+    """Return what a module does to its database as a script alone, which no server does."""
+    place, _, name = target.partition(":")
+    text = read_text(folder / f"{place}.py") or ""
+    block = AS_SCRIPT.search(text)
+    calls = [match["call"] for match in FILLS.finditer(block["does"])] if block else []
+    before = text[: block.start()] if block else ""
+    only_there = [
+        each
+        for each in calls
+        if not re.search(rf"^(?:with [^\n]*\n[ \t]+)?{each}\(\)", before, re.MULTILINE)
+    ]
+    if not only_there or not name.isidentifier():
+        return None
+    module = place.replace("/", ".")
+    context = f"{name}.app_context().push(); " if "app_context" in text else ""
+    does = f"from {module} import *; {context}{'; '.join(f'{each}()' for each in only_there)}"
+    return f".venv/bin/python -c '{does}' {QUIETLY}"
 
 
 def _commands(folder: Path) -> Iterator[str]:

@@ -94,6 +94,10 @@ def with_env_file(app: FoundApp, folder: Path, repository: Repository) -> FoundA
     is_there = (inside / ENV_FILE).exists()
     if not app.start or (is_there and not is_ignored):
         return app
+    if not is_there and example_file(inside) is None and _ends_without_file(inside):
+        note = f"it ends without {file}, which isn't in Git: build makes an empty one"
+        build = f"touch {ENV_FILE} && {app.build}" if app.build else f"touch {ENV_FILE}"
+        return replace(app, build=build, notes=(*app.notes, note))
     if (example := example_file(inside)) is None:
         doubt = (
             f"Git ignores {file}, so revisions don't have it: what the application needs of it "
@@ -111,6 +115,19 @@ def with_env_file(app: FoundApp, folder: Path, repository: Repository) -> FoundA
     build = f"{copies} && {app.build}" if app.build else copies
     app = replace(app, build=build, notes=(*app.notes, note))
     return _with_values_of(app, example, inside) if _starts_without_file(app, inside) else app
+
+
+ENDS_WITHOUT_FILE = re.compile(
+    r"\bgodotenv\.Load\(\)(?:\s{0,99};|[ \t]*\n\s{0,99}if)[^\n{]{0,60}\{\s{0,99}"
+    r"(?:[^\n{}]{0,99}\.Fatal|panic\(|os\.Exit)"
+    r"|\bdotenv(?:y)?(?:::dotenv)?\(\)\s{0,99}\.(?:expect|unwrap)\(|\bDotenv::create\w{0,30}\([^()]{0,99}\)->load\("
+)
+"""What reads the file and goes on only where there is one."""
+
+
+def _ends_without_file(folder: Path) -> bool:
+    texts = (read_text(path) or "" for path in sources(folder))
+    return any(map(ENDS_WITHOUT_FILE.search, texts))
 
 
 PLACE_FOR_VALUE = re.compile(r"^\w+[ \t]*=[ \t]*(?:<[^<>\n]+>|\{[^{}\n]+\})[ \t\r]*$", re.MULTILINE)

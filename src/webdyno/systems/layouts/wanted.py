@@ -93,7 +93,16 @@ ENDS = re.compile(
 )
 
 
+DECLARED = re.compile(
+    rf"^(?:export )?(?:const|let|var) [^\n]{{0,200}}?\bprocess\.env\.{NAME}"
+    r"(?:!|\s{1,9}as string\b)",
+    re.MULTILINE,
+)
+"""As a module is read, said to be there: what takes it ends without."""
+
+
 def _of_script(text: str) -> Iterator[str]:
+    yield from DECLARED.findall(text)
     for names in OF_SVELTE.findall(text):
         yield from CAPITALS.findall(names)
     yield from ENDS.findall(text)
