@@ -5,6 +5,7 @@ from pathlib import Path
 import pytest
 
 from systems.layouts.laid_out import Files, laid_out
+from webdyno.systems.layouts import find_app, untried_paths
 from webdyno.systems.layouts.mounted import mounted_paths
 
 PATHS: dict[str, tuple[Files, list[str] | None]] = {
@@ -88,3 +89,17 @@ PATHS: dict[str, tuple[Files, list[str] | None]] = {
 def test_paths_are_known_whole_or_not_at_all(tmp_path: Path, name: str) -> None:
     files, paths = PATHS[name]
     assert mounted_paths(laid_out(tmp_path, files)) == paths
+
+
+def test_where_a_guard_is_before_all_few_paths_are_for_everybody(tmp_path: Path) -> None:
+    files: Files = {
+        "package.json": {"scripts": {"start": "node main.js"}},
+        "main.js": "app.listen(process.env.PORT)\n",
+        "a.ts": "@Controller('items')\nexport class A {\n  @Get()\n  all() {}\n}\n",
+        "b.ts": "@Controller()\nexport class B {\n  @Get('health')\n  get() {}\n}\n",
+    }
+    app = find_app(laid_out(tmp_path, files))
+    assert app
+    assert untried_paths(app, tmp_path) == ["/items", "/health"]
+    laid_out(tmp_path, {"m.ts": "providers: [{ provide: APP_GUARD, useClass: Login }]\n"})
+    assert untried_paths(app, tmp_path) == ["/health"]

@@ -89,6 +89,18 @@ class _File:
     guarded: set[str] = field(default_factory=set)
 
 
+GUARDS_ALL = re.compile(
+    r"\bAPP_GUARD\b|\buseGlobalGuards\(|\bSecurityFilterChain\b|\bWebSecurityConfigurerAdapter\b"
+    r"|\bbefore_action :authenticate_\w+|\bLoginRequiredMiddleware\b"
+    r"|\bpath: \^/, roles: (?!PUBLIC_ACCESS)"
+)
+"""Of NestJS, Spring, Rails, Django and Symfony, in sources or settings: most paths want a login."""
+STAYS_OPEN = re.compile(
+    r"/(?:api/)?(?:v\d/)?(?:health\w*|ping|status|readyz|livez|log-?in|sign-?in|register|sign-?up"
+    r"|docs|public[\w/-]*)?"
+)
+
+
 def untried_paths(app: FoundApp, folder: Path) -> list[str]:
     """Return some paths that may well be there, where nobody can ask for them."""
     by, routes = known_routes(app, folder)
@@ -97,7 +109,14 @@ def untried_paths(app: FoundApp, folder: Path) -> list[str]:
         routes = [route_of("GET", path, {}) for path in mounted]
     known = [route for route in routes if route.filled and not route.lacks]
     plain = [route.path for route in known if route.filled == route.path]
+    if mounted is None and _is_guarded_whole(folder):
+        known, plain = [], list(filter(STAYS_OPEN.fullmatch, plain))
     return (plain or [route.filled or "" for route in known])[:MOST_UNTRIED] or ["/"]
+
+
+def _is_guarded_whole(folder: Path) -> bool:
+    files = [*sources(folder), folder / "config/packages/security.yaml"]
+    return any(GUARDS_ALL.search(read_text(path) or "") for path in files)
 
 
 def mounted_paths(folder: Path) -> list[str] | None:
