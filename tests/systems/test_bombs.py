@@ -37,7 +37,8 @@ from webdyno.systems.layouts import (
     variables,
 )
 from webdyno.systems.layouts.app import FoundApp, matching
-from webdyno.systems.layouts.routes import routes_of_openapi, routes_of_sources, untried_paths
+from webdyno.systems.layouts.mounted import untried_paths
+from webdyno.systems.layouts.routes import routes_of_openapi, routes_of_sources
 from webdyno.systems.layouts.variables import fixed_address
 
 MANY = 200_000

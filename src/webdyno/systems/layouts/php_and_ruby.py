@@ -211,7 +211,8 @@ def _laravel(folder: Path, needs: set[str], build: str | None) -> FoundApp:
         setup = f"export {exported} && php artisan migrate --force{seeds}"
     elif "DB_CONNECTION=sqlite" in example:
         build = f"{build} && touch database/database.sqlite"
-        setup = f"php artisan migrate --force{seeds}"
+        migrate = "php artisan migrate --force"
+        prepare, setup = (None, migrate + seeds) if seeds else (migrate, None)
     if LARAVEL_REDIS.search(example):  # by $REDIS_URL
         services["cache"] = "redis"
     start = f"{WORKERS} php artisan serve --no-reload --host=127.0.0.1 --port=$PORT"

@@ -26,6 +26,7 @@ ANYTHING = re.compile("")
 
 
 def of_python(text: str, rest: re.Pattern[str] = ANYTHING) -> Iterator[str]:
+    """Read classes of settings; `rest`: what stands behind the name of a field."""
     if rest is ANYTHING:
         yield from ENVIRONS.findall(text)
         yield from OF_CONFIG.findall(text)
@@ -157,6 +158,7 @@ def _of_rust(text: str) -> Iterator[str]:
 
 
 def name_of_clap(match: re.Match[str]) -> str:
+    """Return the variable of an argument."""
     named = CLAP_ENV.search(match["says"])
     return named[1] if named else match["name"].upper()
 
