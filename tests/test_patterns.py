@@ -37,7 +37,8 @@ OF_PATTERNS = ("search", "match", "fullmatch", "sub", "subn", "split", "findall"
 CALL = re.compile(rf"\b([A-Za-z_]\w*)(?:\[[^]]*\])?\.({'|'.join(OF_PATTERNS)})\b")
 OF_MODULE = {f"re.{way}" for way in OF_PATTERNS}
 ANCHORED = {"match", "fullmatch"}
-FEW, FEW_S = 20, 0.005
+FEW, FEW_S = (20, 40, 80, 160), 0.005
+"""Repetitions that are tried first, and the CPU time that takes for ever with ten times as many."""
 LETTERS, LOOKED_AT_S, TIMES, GROWS = 400, 0.0004, 4, 9.0
 """Of the shorter text; CPU time from which on a longer one is tried; how much longer it is; and by
 how much more time that may take: the square would be 16."""
@@ -64,7 +65,10 @@ class Repetition(NamedTuple):
     unit: str
 
     def text(self, letters: int) -> str:
-        return self.lead + self.unit * (letters // len(self.unit)) + "\0"
+        return self.times(letters // len(self.unit))
+
+    def times(self, times: int) -> str:
+        return self.lead + self.unit * times + "\0"
 
 
 def test_no_pattern_takes_more_than_a_time_in_proportion() -> None:
@@ -73,7 +77,8 @@ def test_no_pattern_takes_more_than_a_time_in_proportion() -> None:
 
 
 @pytest.mark.parametrize(
-    "pattern", [r"(?:^|\s+)#.*$", r"(?:/[^\s;]*)?/live/\w{8}", "(a+)+b", r"(?:x\s*)*y"]
+    "pattern",
+    [r"(?:^|\s+)#.*$", r"(?:/[^\s;]*)?/live/\w{8}", "(a+)+b", r"(?:x\s*)*y", r"(?:a{9}|a{10})*b"],
 )
 def test_one_that_does_is_found(pattern: str) -> None:
     assert _slow(Used("here", re.compile(pattern), "search"))
@@ -84,8 +89,9 @@ def _slow(used: Used) -> Repetition | None:
 
 
 def _grows(used: Used, repetition: Repetition) -> bool:
-    if _cpu_s(used, repetition.text(FEW)) > FEW_S:
-        return True  # with each letter many times as long
+    for text in map(repetition.times, FEW):
+        if _cpu_s(used, text) > FEW_S and _cpu_s(used, text) > FEW_S:
+            return True  # with each letter many times as long
     short_s = _cpu_s(used, repetition.text(LETTERS))
     if short_s < LOOKED_AT_S:
         return False
