@@ -37,11 +37,12 @@ OF_PATTERNS = ("search", "match", "fullmatch", "sub", "subn", "split", "findall"
 CALL = re.compile(rf"\b([A-Za-z_]\w*)(?:\[[^]]*\])?\.({'|'.join(OF_PATTERNS)})\b")
 OF_MODULE = {f"re.{way}" for way in OF_PATTERNS}
 ANCHORED = {"match", "fullmatch"}
-FEW, FEW_S = (20, 40, 80, 160), 0.005
-"""Repetitions that are tried first, and the CPU time that takes for ever with ten times as many."""
 LETTERS, LOOKED_AT_S, TIMES, GROWS = 400, 0.0004, 4, 9.0
 """Of the shorter text; CPU time from which on a longer one is tried; how much longer it is; and by
 how much more time that may take: the square would be 16."""
+FEWER, FEW_S = [int(20 * 1.2**step) for step in range(17)], 0.02
+"""Letters that are tried before, and a CPU time after which those of the shorter text may take for
+ever: where each letter takes many times as long as the one before it."""
 ANCHORED_UNSEEN = {
     "systems/containers/engine.py: COMMENTS",
     *(f"systems/layouts/variables.py: {name}" for name in ("OF_ADDRESS", "SIGNS", "LIMITS")),
@@ -65,10 +66,7 @@ class Repetition(NamedTuple):
     unit: str
 
     def text(self, letters: int) -> str:
-        return self.times(letters // len(self.unit))
-
-    def times(self, times: int) -> str:
-        return self.lead + self.unit * times + "\0"
+        return self.lead + self.unit * (letters // len(self.unit)) + "\0"
 
 
 def test_no_pattern_takes_more_than_a_time_in_proportion() -> None:
@@ -89,9 +87,9 @@ def _slow(used: Used) -> Repetition | None:
 
 
 def _grows(used: Used, repetition: Repetition) -> bool:
-    for text in map(repetition.times, FEW):
+    for text in map(repetition.text, FEWER):
         if _cpu_s(used, text) > FEW_S and _cpu_s(used, text) > FEW_S:
-            return True  # with each letter many times as long
+            return True
     short_s = _cpu_s(used, repetition.text(LETTERS))
     if short_s < LOOKED_AT_S:
         return False

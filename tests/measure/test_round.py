@@ -153,13 +153,13 @@ class _Servers:
         return self.works_s <= 0
 
 
-@pytest.mark.parametrize(("works_s", "left_s"), [(0.0, 30.0), (12.0, 18.0), (40.0, 0.0)])
+@pytest.mark.parametrize(("works_s", "waited_s"), [(0.0, 0.0), (12.0, 12.0), (40.0, 30.0)])
 def test_one_wait_for_rest_may_take_what_others_leave(
-    works_s: float, left_s: float, monkeypatch: pytest.MonkeyPatch
+    works_s: float, waited_s: float, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     servers = _Servers(works_s)
     monkeypatch.setattr("webdyno.measure.round.time.monotonic", lambda: servers.now_s)
-    assert _wait_for_rest(cast("RunningRound", servers), 30.0) == left_s
+    assert _wait_for_rest(cast("RunningRound", servers), 30.0) == waited_s
 
 
 def test_a_round_that_has_waited_long_enough_waits_no_more() -> None:

@@ -174,6 +174,16 @@ def test_what_is_left_of_a_load_is_waited_for(share: float, again: bool) -> None
     assert due(with_left_over(0.001)) is None
 
 
+def test_what_is_left_though_it_was_waited_for_is_not_waited_for_twice() -> None:
+    """A limit of time may have shortened the waits."""
+    run = with_left_over(0.05)
+    adjustment = due(run)
+    assert adjustment
+    assert adjustment.settings
+    shorter = adjustment.replace(settings=adjustment.settings.replace(rest_s=0.5))
+    assert due(replace(run, records=[*run.records, shorter])) is None
+
+
 def test_a_trend_of_slots_with_interference_is_the_neighbours() -> None:
     run = drifting(0.1)
     assert due(run)

@@ -87,13 +87,16 @@ def test_what_the_user_sets_stays() -> None:
     assert settings.slots_per_variant == 4
 
 
-def lasting(rounds: int, took_s: float, budget_s: float) -> tuple[list[Record], Experiment]:
+def lasting(
+    rounds: int, took_s: float, budget_s: float, rested_s: float = 0.0, warmup_s: float = 0.0
+) -> tuple[list[Record], Experiment]:
     """Rounds of so long."""
     run = simulated_run(VARIANTS, rounds=rounds, measure=Measure(seed=1, slots_per_variant=2))
     records = [
-        it.replace(took_s=took_s) if isinstance(it, RoundRecord) else it for it in run.records
+        it.replace(took_s=took_s, rested_s=rested_s) if isinstance(it, RoundRecord) else it
+        for it in run.records
     ]
-    return [*pilots(), *records], limited(budget_s)
+    return [*pilots(warmup_s), *records], limited(budget_s)
 
 
 def test_windows_get_shorter_where_rounds_take_long_and_never_longer_again() -> None:
@@ -115,6 +118,27 @@ def test_an_adjustment_that_asks_for_more_slots_gets_what_there_is_time_for() ->
     assert slots_per_variant(data) == 2
     unlimited = experiment.with_measure(budget_is_limit=False)
     assert slots_per_variant(data.under(unlimited)) == 16
+
+
+def test_waits_until_servers_rest_take_what_loads_leave() -> None:
+    """Warm-ups of virtual machines had gone, from round to round, for waits of 20 s in each."""
+    resting = AdjustmentRecord(
+        round=1,
+        rule="left-over-work",
+        variant="nginx",
+        what="",
+        settings=slot_settings(point_data(pilots(2.0), limited(600.0))).replace(rest_s=3.0),
+        again=False,
+    )
+    for rounds in range(1, 6):
+        records, experiment = lasting(rounds, 16.0, 114.0, rested_s=8.0, warmup_s=2.0)
+        settings = slot_settings(point_data([*records, resting], experiment))
+        assert set(settings.warmup_s.values()) == {2.0}
+        assert 0.0 < settings.rest_s < 3.0
+    enough = point_data([*records, resting], limited(600.0))
+    assert slot_settings(enough).rest_s == 3.0
+    little = point_data([*records, resting], limited(50.0))
+    assert slot_settings(little).rest_s == 0.0
 
 
 def test_a_round_with_more_slots_is_expected_to_take_longer() -> None:

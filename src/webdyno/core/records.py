@@ -342,6 +342,8 @@ class RoundRecord(Model):
     """The variants of the slots that count, in their order."""
     started_at: AwareDatetime
     took_s: Amount
+    rested_s: Amount = 0.0
+    """How much of it slots waited for servers to end what was left of their load."""
     ready_s: dict[str, Amount]
     """By variant: from start to the first valid response."""
 

@@ -77,7 +77,7 @@ def run_round(point: RunningPoint, number: int) -> None:
             return
         ready_s = {name: up.ready_s for name, up in running.up.items()}
         try:
-            _measure(running, slots, times, rng)
+            rested_s = _measure(running, slots, times, rng)
             if searched is not None:
                 order = search_capacities(running, variants, searched, times, rng)
             count_instructions(running, variants, times)
@@ -102,6 +102,7 @@ def run_round(point: RunningPoint, number: int) -> None:
         order=order,
         started_at=began_at,
         took_s=time.monotonic() - began,
+        rested_s=rested_s,
         ready_s=ready_s,
     )
     point.keep(ended)
@@ -195,17 +196,20 @@ def run_preflight(
 
 def _measure(
     running: RunningRound, slots: Sequence[PlannedSlot], times: SlotSettings, rng: Random
-) -> None:
-    rest_s = min(times.rest_s * len(running.up), max(running.point.left_s, 0.0))
+) -> float:
+    """Measure a round's slots, and return how long they waited for servers to rest."""
+    most_s = min(times.rest_s * len(running.up), max(running.point.left_s, 0.0))
+    rested_s = 0.0
     for slot in slots:
-        rest_s = _wait_for_rest(running, rest_s)
+        rested_s += _wait_for_rest(running, most_s - rested_s)
         order = _slot_order(running, slot, times, rng)
         running.measure(slot.position, slot.variant, slot.phase, order)
         time.sleep(slot.pause_s)
+    return rested_s
 
 
 def _wait_for_rest(running: RunningRound, most_s: float) -> float:
-    """Wait until all servers rest, and return how long they may take before later slots.
+    """Wait until all servers rest, and return for how long; all of `most_s` where they don't.
 
     One wait may take what others leave: a compiler that works on after a warm-up needs most of it
     at once. What servers do after `most_s` isn't left of their load.
@@ -214,7 +218,7 @@ def _wait_for_rest(running: RunningRound, most_s: float) -> float:
         return 0.0
     began = time.monotonic()
     rests = running.waits_for_rest(most_s)
-    return most_s - (time.monotonic() - began) if rests else 0.0
+    return min(time.monotonic() - began, most_s) if rests else most_s
 
 
 def _slot_order(

@@ -133,9 +133,12 @@ def _few_samples(data: PointData, now: SlotSettings, slots: int) -> Iterator[Adj
 def _left_over(data: PointData, now: SlotSettings, *, again: bool) -> Iterator[AdjustmentRecord]:
     """Find variants that suffered from what the load had left the others to do.
 
-    Rounds are given up where that took so much of the CPUs that it can matter.
+    Rounds are given up where that took so much of the CPUs that it can matter. Once they wait, they
+    wait as long as a limit of time allows.
     """
     rule = servers.LEFT_OVER
+    if any(isinstance(each, AdjustmentRecord) and each.rule == rule.name for each in data.records):
+        return
     for variant in data.experiment.variants:
         slots = data.of_variant(variant)
         affected = [slot for slot in slots if rule.broken(slot)]

@@ -37,10 +37,12 @@ class _Cost:
     """The longest of these."""
     slots: int
     """Without warm-ups."""
+    rested_s: float
+    """How much of it slots waited for servers to rest."""
 
     @property
     def own_s(self) -> float:
-        return max(self.took_s - self.loads_s, 0.0)
+        return max(self.took_s - self.loads_s - self.rested_s, 0.0)
 
 
 def pilots_on_record(data: PointData) -> list[PilotRecord]:
@@ -63,6 +65,8 @@ def fit_settings(
     """Return settings with which the fewest rounds that bring an answer end within a limit.
 
     What the user set stays. Once that many rounds are done, those after them are like the last.
+    Waits until servers rest take what loads leave: a slot that begins too early has a bound, while
+    nobody knows how slow a shorter warm-up leaves a compiled program (twelve times as slow, once).
     """
     question = question_of(data.experiment)
     if not data.measure.budget_is_limit or not question.loading.has_windows:
@@ -71,13 +75,16 @@ def fit_settings(
     before = len(costs) - len(data.rounds)  # those that don't count any more took time as well
     most = min(len(data.rounds), question.fewest_rounds - 1)
     pilots_s = sum(pilot.took_s for pilot in pilots_on_record(data))
+    loads_s = 0.0
     for rounds in range(most + 1):
         done = costs[: before + rounds]
         left_s = FIT_SHARE * data.measure.limit_s - pilots_s - sum(cost.took_s for cost in done)
         round_s = max(left_s, 0.0) / (question.fewest_rounds - rounds)
         own_s = fmean(cost.own_s for cost in done) if done else _own_s(settings, data)
-        settings = _within(max(round_s - own_s, 0.0), settings, data, pilots)
-    return settings
+        loads_s = max(round_s - own_s, 0.0)
+        settings = _within(loads_s, settings, data, pilots)
+    unused_s = max(loads_s - _loads_s(settings, data), 0.0)
+    return settings.replace(rest_s=min(settings.rest_s, unused_s / len(settings.warmup_s)))
 
 
 def fitted_trials(
@@ -106,7 +113,8 @@ def _costs(data: PointData) -> list[_Cost]:
                 loads_s.append(record.load.ramp_up_s + record.load.measured_s)
             case RoundRecord():
                 longest_s = max(loads_s, default=0.0)
-                costs.append(_Cost(record.took_s, sum(loads_s), longest_s, len(record.order)))
+                slots = len(record.order)
+                costs.append(_Cost(record.took_s, sum(loads_s), longest_s, slots, record.rested_s))
                 loads_s = []
             case IncidentRecord():
                 loads_s = []
@@ -128,16 +136,10 @@ def _within(
 ) -> SlotSettings:
     """Return settings with which a round's loads take so long at most, or as short as may be."""
     measure, variants = data.measure, list(settings.warmup_s)
-    warmups_s = sum(map(settings.warmup_takes_s, warmed_up_apart(settings)))
-    slots = settings.slots_per_variant or FEWEST_SLOTS
-    ramps_s = sum(
-        settings.ramp_up_s[variant]
-        + settings.phase_s.get(variant, 0.0) / 2
-        + data.experiment.load_of(variant).connection_ramp_s
-        for variant in variants
-    )
-    if warmups_s + slots * (ramps_s + len(variants) * settings.window_s) <= loads_s:
+    if _loads_s(settings, data) <= loads_s:
         return settings
+    slots, ramps_s = settings.slots_per_variant or FEWEST_SLOTS, _ramps_s(settings, data)
+    warmups_s = _warmups_s(settings)
     if measure.slots_per_variant is None:
         slots = FEWEST_SLOTS
         if settings.slots_per_variant is not None:
@@ -152,6 +154,27 @@ def _within(
         settings = settings.replace(warmup_s=settings.warmup_s | cut)
         warmups_s *= shorter
     return _cut(max(loads_s - warmups_s, 0.0) / (slots * len(variants)), settings, data, pilots)
+
+
+def _loads_s(settings: SlotSettings, data: PointData) -> float:
+    """Return how long a round's loads take."""
+    windows_s = len(settings.warmup_s) * settings.window_s
+    slots = settings.slots_per_variant or FEWEST_SLOTS
+    return _warmups_s(settings) + slots * (_ramps_s(settings, data) + windows_s)
+
+
+def _warmups_s(settings: SlotSettings) -> float:
+    return sum(map(settings.warmup_takes_s, warmed_up_apart(settings)))
+
+
+def _ramps_s(settings: SlotSettings, data: PointData) -> float:
+    """Return what comes before the windows of a slot of each variant."""
+    return sum(
+        ramp_up_s
+        + settings.phase_s.get(variant, 0.0) / 2
+        + data.experiment.load_of(variant).connection_ramp_s
+        for variant, ramp_up_s in settings.ramp_up_s.items()
+    )
 
 
 def _least_window_s(settings: SlotSettings) -> float:
