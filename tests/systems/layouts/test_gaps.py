@@ -63,6 +63,15 @@ NAMED: dict[str, tuple[Files, str]] = {
         },
         "(jdbc:oracle), which webdyno doesn't start",
     ),
+    "tables that the JVM's mapper is to find": (
+        {
+            "build.gradle": "plugins { id 'org.springframework.boot' }\n",
+            "src/main/resources/application.properties": "spring.datasource.url="
+            "jdbc:mysql://a/b\nspring.jpa.hibernate.ddl-auto=none\n",
+            "src/main/java/A.java": "@Entity\nclass A {}\n",
+        },
+        "nothing was found that makes its tables",
+    ),
     "words of an image that are a path in it": (
         {"go.mod": "module m\n", "main.go": GO, "Dockerfile": 'CMD ["/m", "-c", "/etc/m.yml"]\n'},
         "Dockerfile starts it with `-c /etc/m.yml`",

@@ -300,6 +300,13 @@ def test_a_program_that_ends_without_the_file_gets_an_empty_one(
     assert build_with_env_file(tmp_path, {**PROGRAMS, name: text}).startswith("touch .env")
 
 
+def test_symfony_ends_without_the_file(tmp_path: Path) -> None:
+    needs = {"symfony/framework-bundle": "7", "symfony/dotenv": "7"}
+    files: Files = {"composer.json": {"require": needs}, "symfony.lock": "{}"}
+    build = build_with_env_file(tmp_path, {**files, "public/index.php": ""})
+    assert build.startswith("touch .env && composer install")
+
+
 def test_a_program_that_goes_on_without_the_file_gets_none(tmp_path: Path) -> None:
     text = 'package main\nif err := godotenv.Load(); err != nil {\n\tlog.Println("no .env")\n}\n'
     assert "touch" not in build_with_env_file(tmp_path, {**PROGRAMS, "main.go": text})

@@ -84,7 +84,9 @@ def filled_by_files(folder: Path, service: str, sources_text: str) -> str | None
     return " && ".join(commands)
 
 
-OF_JVM = re.compile(r"ddl-auto|hbm2ddl|schema-management|database\.generation")
+OF_JVM = re.compile(
+    r"ddl-auto(?!\s{0,9}[=:]\s{0,9}(?:none|validate))|hbm2ddl|schema-management|database\.generation"
+)
 """In a configuration of the JVM's."""
 
 

@@ -67,7 +67,8 @@ def with_gaps(app: FoundApp, folder: Path) -> FoundApp:
 
 MAKES_TABLES = re.compile(
     rf"{MIGRATES_ITSELF.pattern}"
-    r"|(?i:create\s+table)|create_all\(|create_tables?\(|generate_schemas|createTable|hbm2ddl|ddl-auto"
+    r"|(?i:create\s+table)|create_all\(|create_tables?\(|generate_schemas|createTable|hbm2ddl"
+    r"|ddl-auto(?!\s{0,9}[=:]\s{0,9}(?:none|validate))"
     r"|\bsynchronize\b|\.sync\(|SchemaUtils\.|EnsureCreated|\.Migrate(?:Async)?\(|[mM]igrator\b"
     r"|[mM]igrat\w*\(|\bsql\.init\.mode|embed_migrations|schema-management|database\.generation"
     r"|prisma db push|\.schema\.(?:create|has)|Schema\.create|ensure_?(?:Tables|Schema)"

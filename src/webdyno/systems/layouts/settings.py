@@ -126,6 +126,8 @@ ENDS_WITHOUT_FILE = re.compile(
 
 
 def _ends_without_file(folder: Path) -> bool:
+    if (folder / "symfony.lock").is_file():
+        return '"symfony/dotenv"' in (read_text(folder / "composer.json") or "")
     texts = (read_text(path) or "" for path in sources(folder))
     return any(map(ENDS_WITHOUT_FILE.search, texts))
 
