@@ -6,10 +6,9 @@ from itertools import combinations
 import pytest
 
 from builders import SimulatedRun
-from league.leagues import FIRST, RATES, SECOND, THIRD, judged, run_of, three_runs
+from league.leagues import FIRST, RATES, SECOND, THIRD, judged, run_of, three_runs, with_cold
 from variants import further
 from webdyno.core.judgement import Ranking, Verdict
-from webdyno.core.records import SlotRecord
 from webdyno.league.joined import APART, CONTRADICTED, Joined, join
 from webdyno.league.judged import current_runs
 
@@ -135,20 +134,18 @@ def test_a_stack_with_another_version_joins_nothing() -> None:
 
 @pytest.mark.parametrize(("by_slot", "is_cold"), [(0.1, True), (0.005, False), (-0.05, False)])
 def test_what_had_not_warmed_up_has_no_rank(by_slot: float, is_cold: bool) -> None:
-    run = run_of(FIRST)
-    records = [
-        warming_up(record, by_slot)
-        if isinstance(record, SlotRecord) and record.variant == "express"
-        else record
-        for record in run.records
-    ]
-    joined = join(judged(SimulatedRun(run.head, records)))
+    joined = join(judged(with_cold(run_of(FIRST), "express", by_slot)))
     assert ("express" in ranks_of(joined.ranking)) is not is_cold
     if is_cold:
         assert re.search(r"rose by [\d.]+% within a round", joined.ranking.out["express"])
 
 
-def warming_up(slot: SlotRecord, by_slot: float) -> SlotRecord:
-    load = slot.load
-    completed = round(load.requests.completed * (1 + by_slot * slot.slot))
-    return slot.replace(load=load.replace(requests=load.requests.replace(completed=completed)))
+def test_a_stack_that_had_not_warmed_up_joins_nothing() -> None:
+    cold = with_cold(run_of(SECOND, rates=RATES | {"fastify": 3_000.0}, seed=2), "fastify", 0.1)
+    joined = join(judged(cold, run_of(FIRST)))
+    right = join(judged(run_of(["go-chi", "axum", "bun"], seed=2), run_of(FIRST)))
+    assert joined.figures["express"].estimate == pytest.approx(
+        right.figures["express"].estimate, rel=0.05
+    )
+    verdicts = {(pair.a, pair.b): pair.verdict for pair in joined.ranking.pairs}
+    assert verdicts["axum", "express"] is Verdict.FASTER

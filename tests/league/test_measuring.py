@@ -8,11 +8,10 @@ from pathlib import Path
 import pytest
 
 from builders import SimulatedRun, machine
-from league.leagues import FIRST, run_of
-from league.test_joined import warming_up
+from league.leagues import FIRST, run_of, with_cold
 from webdyno.config import Catalogue
 from webdyno.core.experiment import Experiment
-from webdyno.core.records import SlotRecord, StopRecord
+from webdyno.core.records import StopRecord
 from webdyno.launch.caller import Caller
 from webdyno.launch.measure import MeasuredRun
 from webdyno.league import measuring
@@ -35,17 +34,11 @@ def test_those_that_had_not_warmed_up_come_last_and_share_the_time_left(
         name: str, experiment: Experiment, _known: Catalogue, out: Path, _caller: Caller
     ) -> MeasuredRun:
         asked.append((name, list(experiment.variants), experiment.measure.budget_s))
-        run = run_of(list(experiment.variants))
-        records = [
-            warming_up(record, 0.1)
-            if isinstance(record, SlotRecord) and record.variant == COLD
-            else record
-            for record in run.records
-        ]
+        run = with_cold(run_of(list(experiment.variants)), COLD, 0.1)
         now = datetime.now(UTC)
         head = run.head.replace(experiment=experiment, started_at=now, machine=machine())
         stop = StopRecord(round=1, stopped_at=now, reason="max-rounds", why="all are settled")
-        path = SimulatedRun(head, [*records, stop]).stored(out.with_name(f"run-{len(asked)}"))
+        path = SimulatedRun(head, [*run.records, stop]).stored(out.with_name(f"run-{len(asked)}"))
         return MeasuredRun(RunFolder.open(path), "finished")
 
     monkeypatch.setattr(measuring, "measure_again", measured)

@@ -6,7 +6,7 @@ ratios to shared stacks hold together (Bonferroni), so the ends of what follows 
 hold as well. What is surely faster than something that is surely faster than a third is faster than
 that. Drifts from day to day that all stacks have cancel out; a ratio that isn't the same on two
 days shows where ends contradict each other, and such pairs stay open. A stack joins runs only if
-both had the same version of it.
+both had the same version of it, warmed up.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -99,7 +99,7 @@ def _scales(runs: Sequence[JudgedRun]) -> dict[JudgedRun, float]:
     for run in runs:
         values = {
             stack: log(figure.interval.estimate)
-            for stack in run.ranked
+            for stack in run.joining
             if (figure := run.value(stack, metric)) and figure.interval
         }
         apart = [
@@ -143,12 +143,12 @@ def _links(run: JudgedRun, runs: Sequence[JudgedRun]) -> dict[Pair, Estimate]:
 
     In the worst case of interference.
     """
-    elsewhere = {stack for other in runs if other is not run for stack in other.ranked}
+    elsewhere = {stack for other in runs if other is not run for stack in other.joining}
     wanted = [
         (stack, shared)
-        for shared in run.ranked
+        for shared in run.joining
         if shared in elsewhere
-        for stack in run.ranked
+        for stack in run.joining
         if stack != shared
     ]
     rule = METRICS[run.decide_on]
@@ -180,7 +180,7 @@ def _by_shared(
     mine, theirs = links[of_a], links[of_b]
     shared = [
         other
-        for other in of_a.ranked
+        for other in of_a.joining
         if (a, other) in mine and (b, other) in theirs and of_a.has_same(other, of_b)
     ]
     metric = of_a.decide_on

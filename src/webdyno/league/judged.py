@@ -63,6 +63,11 @@ class JudgedRun:
     def ranked(self) -> list[str]:
         return [rank.variant for rank in self.ranking.ranks]
 
+    @cached_property
+    def joining(self) -> list[str]:
+        """Those by which it is joined with other runs: one that was cold is another in each."""
+        return [stack for stack in self.ranked if stack not in self.cold]
+
     @property
     def risk(self) -> float:
         """Chance that one of its statements of a kind is false."""
