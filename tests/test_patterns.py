@@ -94,6 +94,8 @@ def _grows(used: Used, repetition: Repetition) -> bool:
     if short_s < LOOKED_AT_S:
         return False
     short_s = min(short_s, *(_cpu_s(used, repetition.text(LETTERS)) for _ in range(3)))
+    if short_s < LOOKED_AT_S:
+        return False  # it had been interrupted
     longer = repetition.text(TIMES * LETTERS)
     return min(_cpu_s(used, longer) for _ in range(2)) > GROWS * short_s
 

@@ -28,10 +28,7 @@ if TYPE_CHECKING:
     from webdyno.systems.repository import Repository
 
 UNTRIED = "--no-try"
-UNASKED = (
-    "nobody has asked for these paths: what isn't there, or needs a login, stops a comparison; "
-    "--path names others"
-)
+UNASKED = "nobody asked for these paths: what isn't there, or needs a login, stops a comparison"
 BRANCHES = ("main", "master", "develop", "trunk")
 MOST_SHOWN = 3
 RATE_LIMITED = "answers 429"

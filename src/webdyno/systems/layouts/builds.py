@@ -58,8 +58,9 @@ EMBEDS = re.compile(r"^//go:embed[ \t]+(?:all:)?(?P<what>[\w./-]+)", re.MULTILIN
 NOT_EMBEDDED = "{place} embeds {what}, which isn't in Git: build has to make it first, as {by} does"
 BUILD_SCRIPTS = ("build.sh", "render-build.sh", "render_build.sh")
 FRONT_BUILD = re.compile(
-    r"\b(?:(?:npm|pnpm|yarn)(?:@[\w.]+)?(?: --?[\w-]+(?:[= ][\w./-]+)?){0,5}(?: run)?|bun run)"
-    r" build(?::\w+)?\b"
+    r"\b(?:(?:npm|pnpm|yarn)(?:@[\w.]{1,20})?"
+    r"(?: --?\w[\w-]{0,40}(?:[= ][\w./][\w./-]{0,80})?){0,5}(?: run)?"
+    r"|bun run) build(?::\w+)?\b"
 )
 OTHER_STEPS = re.compile(
     r"\b(?:createcachetable|compilemessages|templ generate|buf generate|trunk build"
