@@ -24,7 +24,7 @@ else
     # Sixteen rounds or more, so that ranks hold; short slots, since each round starts ten servers.
     ./dyno league -o "$league" --sites "$sites" --loads full --time "$time" --yes \
         --set measure.max_rounds=17 --set measure.slot_s=0.25 "$@" ||
-        [ $? = 1 ] # some failed, and were named
+        case $? in 3 | 130) ;; *) exit 1 ;; esac # some failed, and were named; or Ctrl-C
 fi
 
 # A run's folder is MACHINE/SITE-LOAD/DATE; its report is written again from its records.
