@@ -19,7 +19,6 @@ from webdyno.league.tables import MEMORY, P50, P99, Entry, Results, StackAbout, 
 from webdyno.league.words import (
     LIMITS,
     cells,
-    figure_words,
     headings,
     interval_words,
     limit_words,
@@ -266,7 +265,15 @@ class Pages:
                     "stacks": {
                         entry.stack: {
                             "place": place.get(entry.stack),
-                            "figures": [figure_words(metric, entry) for metric in metrics],
+                            "figures": [
+                                interval_words(
+                                    metric,
+                                    entry.deciding
+                                    if metric == standing.decide_on
+                                    else entry.figures.get(metric),
+                                )[0]
+                                for metric in metrics
+                            ],
                             "limit": entry.limited_by and LIMITS[entry.limited_by],
                         }
                         for entry in standing.entries

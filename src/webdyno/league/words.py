@@ -23,8 +23,8 @@ def machine_facts(machine: Machine) -> list[tuple[str, str]]:
     servers, client = machine.split.servers, machine.split.client
     return [
         ("CPUs", f"{len(machine.cpus)} of {machine.cpu_model}"),
-        ("servers have CPUs", text.cpu_list(servers)),
-        ("the client has CPUs", text.cpu_list(client)),
+        ("the servers' CPUs, by number", text.cpu_list(servers)),
+        ("the client's CPUs, by number", text.cpu_list(client)),
         ("memory", text.size(machine.memory_bytes)),
         ("system", f"{machine.distribution}, Linux {machine.kernel}"),
         ("virtual machine", machine.virtualisation or "no"),
