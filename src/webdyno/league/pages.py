@@ -176,7 +176,8 @@ class Pages:
                 {
                     "machine": machine_words(self.results.machines[machine]),
                     "about": f"Measured on {machine_words(self.results.machines[machine])}. "
-                    "Press a heading to sort.",
+                    "Press a heading to sort. Blank: not measured there; out: without a rank, for "
+                    "the reason on the test's page.",
                     "headings": [_heading_of(standing) for standing in here],
                     "rows": [
                         {
@@ -209,6 +210,9 @@ class Pages:
     def _stack(self, about: StackAbout) -> View:
         """What the page of a stack shows."""
         rows, past, facts = [], [], dict[str, str]()
+        headings = ["CPU per request", "memory, MiB"]
+        if any(standing.rate_rps is not None for standing in self.results.standings):
+            headings.append("p99 at a common rate")
         for standing in self.results.standings:
             for entry in standing.entries:
                 if entry.stack != about.name:
@@ -225,7 +229,8 @@ class Pages:
                     "file": self._file_of_table(standing),
                 }
                 row = self._row(entry, standing, at_rate) | of_entry
-                rows.append(row | {"cells": list(own_cells(entry, standing, at_rate))})
+                own = list(own_cells(entry, standing, at_rate))
+                rows.append(row | {"cells": own[: len(headings)]})
                 past.append(_course(heading, standing.decide_on, entry))
                 facts |= {f"version of {name}": said for name, said in entry.versions.items()}
                 facts |= entry.facts
@@ -234,7 +239,7 @@ class Pages:
             "rows": rows,
             "past": past,
             "facts": list(facts.items()),
-            "headings": ["CPU per request", "memory, MiB", "p99 at a common rate"],
+            "headings": headings,
             "source": list(_source(self.catalogue.stacks.get(about.name))),
         }
 
