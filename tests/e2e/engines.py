@@ -5,6 +5,7 @@ import pwd
 import shlex
 import shutil
 import signal
+import site
 import subprocess
 import tempfile
 import time
@@ -14,8 +15,13 @@ from pathlib import Path
 
 import pytest
 
+import webdyno as webdyno_package
+from e2e.commands import environment, scratch
+from ordinary_user import NOBODY, SYSTEM_PYTHON
 from waiting import what_stays
 from webdyno.core.errors import OperationError
+from webdyno.core.records import SlotRecord
+from webdyno.measure.folder import RunFolder
 from webdyno.systems.containers.podman import podman
 
 SERVER = """
@@ -260,3 +266,26 @@ def kept_by_docker(address: str) -> list[str]:
             *("--format", form),
         ).split()
     ]
+
+
+def slots_without_root(home: Path, mine: Path, *words: str) -> list[SlotRecord]:
+    """Compare in a folder that nobody owns, by the rights of Docker's group; return what counts."""
+    for folder in (mine, scratch(home)):
+        os.chown(folder, NOBODY, NOBODY)
+    by_nobody = ["setpriv", f"--reuid={NOBODY}", f"--regid={NOBODY}", "--groups=0", SYSTEM_PYTHON]
+    webdyno = ["-P", "-m", "webdyno.interfaces.cli", "compare", "--output=run", "--no-report"]
+    packages = f"{Path(webdyno_package.__file__).parents[1]}:{site.getsitepackages()[0]}"
+    variables = {**environment(home), "HOME": str(mine), "PYTHONPATH": packages}
+    done = subprocess.run(
+        [*by_nobody, *webdyno, *words],
+        cwd=mine,
+        env=variables,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert not done.returncode, done.stderr
+    records = RunFolder.open(mine / "run").records()
+    slots = [it for it in records if isinstance(it, SlotRecord)]
+    assert slots
+    return slots

@@ -3,18 +3,15 @@
 import os
 import shutil
 import signal
-import site
 import subprocess
 import sys
 from pathlib import Path
 
 import pytest
 
-import webdyno as webdyno_package
 from e2e.commands import (
     PATIENCE_S,
     QUICK,
-    environment,
     left_behind,
     left_now,
     scratch,
@@ -28,12 +25,11 @@ from e2e.engines import (
     kept_by_docker,
     left_by_docker,
     rootless_daemon,
+    slots_without_root,
     static_server,
 )
-from ordinary_user import NOBODY, SYSTEM_PYTHON, needs_ordinary_user
-from webdyno.core.records import SlotRecord
+from ordinary_user import needs_ordinary_user
 from webdyno.host.this_machine import Testbed
-from webdyno.measure.folder import RunFolder
 
 FEW = ("--set=load.connections=1", "--set=load.keepalive=never", *QUICK)
 CONNECTS = """
@@ -90,20 +86,7 @@ def test_who_is_in_dockers_group_needs_no_root(home: Path) -> None:
     docker(os.environ["DOCKER_HOST"], "build", "--quiet", "--tag=webdyno-test", str(home))
     mine = scratch(home) / "mine"
     mine.mkdir()
-    for folder in (mine, scratch(home)):
-        os.chown(folder, NOBODY, NOBODY)
-    words = ["setpriv", f"--reuid={NOBODY}", f"--regid={NOBODY}", "--groups=0", SYSTEM_PYTHON]
-    words += ["-P", "-m", "webdyno.interfaces.cli", "compare", *["image:webdyno-test"] * 2]
-    words += ["--env=PORT=81", "--output=run", "--no-report", *FEW]
-    packages = f"{Path(webdyno_package.__file__).parents[1]}:{site.getsitepackages()[0]}"
-    variables = {**environment(home), "HOME": str(mine), "PYTHONPATH": packages}
-    done = subprocess.run(
-        words, cwd=mine, env=variables, capture_output=True, text=True, check=False
-    )
-    assert not done.returncode, done.stderr
-    records = RunFolder.open(mine / "run").records()
-    slots = [it for it in records if isinstance(it, SlotRecord)]
-    assert slots
+    slots = slots_without_root(home, mine, *["image:webdyno-test"] * 2, "--env=PORT=81", *FEW)
     assert {it.servers.means for it in slots} == {"cgroup-v2"}
     assert all(it.servers.cpu_s > 0 for it in slots)
     assert kept_by_docker(os.environ["DOCKER_HOST"]) == []

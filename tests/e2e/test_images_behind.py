@@ -6,7 +6,6 @@ import os
 import re
 import shutil
 import signal
-import site
 import subprocess
 import sys
 import tarfile
@@ -15,11 +14,9 @@ from urllib.request import urlopen
 
 import pytest
 
-import webdyno as webdyno_package
 from e2e.commands import (
     PATIENCE_S,
     QUICK,
-    environment,
     left_behind,
     run_rounds,
     scratch,
@@ -32,11 +29,12 @@ from e2e.engines import (
     docker,
     kept_by_docker,
     left_by_docker,
+    slots_without_root,
     static_server,
     why_no_podman,
 )
 from e2e.own import make_repository
-from ordinary_user import NOBODY, SYSTEM_PYTHON, needs_ordinary_user
+from ordinary_user import SYSTEM_PYTHON, needs_ordinary_user
 from webdyno.core.records import SlotRecord
 from webdyno.measure.folder import RunFolder
 
@@ -147,22 +145,9 @@ def test_who_is_in_dockers_group_needs_no_root(home: Path) -> None:
     mine.mkdir()
     for name, text in {"cache.py": ASK, "fill.py": FILL, "server.py": SERVER}.items():
         (mine / name).write_text(text)
-    for folder in (mine, scratch(home)):
-        os.chown(folder, NOBODY, NOBODY)
-    words = ["setpriv", f"--reuid={NOBODY}", f"--regid={NOBODY}", "--groups=0", SYSTEM_PYTHON]
-    words += ["-P", "-m", "webdyno.interfaces.cli", "compare"]
-    words += [f"cmd:{SYSTEM_PYTHON} server.py"] * 2
-    words += [f"--service=cache=image:{IMAGE}", f"--prepare={SYSTEM_PYTHON} fill.py"]
-    words += ["--output=run", "--no-report", "--set=load.connections=4", *QUICK]
-    packages = f"{Path(webdyno_package.__file__).parents[1]}:{site.getsitepackages()[0]}"
-    variables = {**environment(home), "HOME": str(mine), "PYTHONPATH": packages}
-    done = subprocess.run(
-        words, cwd=mine, env=variables, capture_output=True, text=True, check=False
-    )
-    assert not done.returncode, done.stderr
-    records = RunFolder.open(mine / "run").records()
-    slots = [it for it in records if isinstance(it, SlotRecord)]
-    assert slots
+    words = [*[f"cmd:{SYSTEM_PYTHON} server.py"] * 2, f"--service=cache=image:{IMAGE}"]
+    words += [f"--prepare={SYSTEM_PYTHON} fill.py", "--set=load.connections=4", *QUICK]
+    slots = slots_without_root(home, mine, *words)
     used = dict.fromkeys(("web", "cache"), 0.0)
     for slot in slots:
         assert slot.readings

@@ -107,8 +107,8 @@ def read_text(path: Path) -> str | None:
     if limit:
         limit.files -= 1
         limit.size_bytes -= len(content)
-    marks = (mark for mark in MARKS if content.startswith(mark))
-    return content.decode(MARKS[next(marks, b"")], errors="replace")
+    mark = next(mark for mark in MARKS if content.startswith(mark))
+    return content.decode(MARKS[mark], errors="replace")
 
 
 def read_toml(path: Path) -> Table | None:

@@ -187,6 +187,11 @@ def first_of(folder: Path, *names: str) -> str | None:
     return next((name for name in names if (folder / name).is_file()), None)
 
 
+def line_of(folder: Path, path: Path, text: str, position: int) -> str:
+    """Return where a position of a file's text is: `src/settings.py:12`."""
+    return f"{path.relative_to(folder)}:{text.count(chr(10), 0, position) + 1}"
+
+
 def matching(folder: Path, patterns: object) -> list[Path]:
     """List the members of a workspace, which it names by patterns such as `packages/*`."""
     members: list[Path] = []

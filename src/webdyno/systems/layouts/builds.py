@@ -9,9 +9,9 @@ from dataclasses import replace
 from pathlib import Path
 
 from webdyno.core.tables import json_table, read_text, table
-from webdyno.systems.layouts.app import FoundApp, Hindrance, first_of, sources
+from webdyno.systems.layouts.app import FoundApp, Hindrance, first_of, line_of, sources
 from webdyno.systems.layouts.node_package import members_of, package_in
-from webdyno.systems.layouts.start_scripts import SCRIPT_FOLDERS, SHELL_COMMENT, image_command
+from webdyno.systems.layouts.start_scripts import SCRIPT_FOLDERS, SHELL_COMMENT, command_of_image
 
 COMPILED = {"go.mod", "Cargo.toml", "CMakeLists.txt"}
 """By what is found whose program an image starts as well."""
@@ -24,11 +24,10 @@ def with_words_of_image(app: FoundApp, folder: Path) -> FoundApp:
     """Start a program with the words that its image starts it with."""
     if app.by not in COMPILED or not app.start or " " in app.start.strip():
         return app
-    name = first_of(folder, "Containerfile", "Dockerfile")
-    command = image_command(read_text(folder / name) or "") if name else None
-    program, _, words = (command or "").partition(" ")
+    name, command = command_of_image(folder)
+    program, _, words = command.partition(" ")
     is_own = program.startswith((".", "/")) or "/" not in program
-    if name is None or not words or not is_own or OF_SHELL.search(command or ""):
+    if not words or not is_own or OF_SHELL.search(command):
         return app
     if program.rpartition("/")[2] in {"go", "cargo", "sh", "bash", "air", "tini", "dumb-init"}:
         return app
@@ -79,8 +78,7 @@ def _unmade_files(app: FoundApp, folder: Path, texts: dict[Path, str]) -> Iterat
         for match in EMBEDS.finditer(text) if path.suffix == ".go" else ():
             what = match["what"]
             if not any(path.parent.glob(f"{what}*")) and what not in made:
-                line = text.count("\n", 0, match.start()) + 1
-                place = f"{path.relative_to(folder)}:{line}"
+                place = line_of(folder, path, text, match.start())
                 by = next((name for name, step in steps if FRONT_BUILD.search(step)), "a release")
                 yield NOT_EMBEDDED.format(place=place, what=what, by=by)
                 return
@@ -157,11 +155,10 @@ def _uninstalled(app: FoundApp, folder: Path) -> Iterator[str]:
         if table(data, "dependencies") and not (is_built or is_hooked or inside in members):
             yield NOT_INSTALLED.format(inside=match["inside"])
             break
-    name = first_of(folder, "Containerfile", "Dockerfile")
-    command = image_command(read_text(folder / name) or "") or "" if name else ""
+    name, command = command_of_image(folder)
     of_image = IN_IMAGE_OF_NODE.search(command)
     own = IN_IMAGE_OF_NODE.search(app.start or "")
-    if name and of_image and own and of_image["file"] not in says:
+    if of_image and own and of_image["file"] not in says:
         yield ANOTHER_FILE.format(name=name, file=of_image["file"])
 
 

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from webdyno.core.tables import read_text
 from webdyno.systems.env_files import ENV_FILE
-from webdyno.systems.layouts.app import SOURCES, FoundApp, sources
+from webdyno.systems.layouts.app import SOURCES, FoundApp, line_of, sources
 from webdyno.systems.layouts.fills import filled_apart, filled_by_files
 from webdyno.systems.layouts.packages import (
     DRIVERS,
@@ -285,8 +285,8 @@ def _not_found(service: str, folder: Path, text: str) -> Iterator[str]:
     for path in sources(folder, SOURCES | CONFIGURED):
         file = read_text(path) or ""
         if (host := HOST.search(file)) and not OF_TOOLS.search(path.name):
-            line = file.count("\n", 0, host.start()) + 1
-            yield FIXED.format(service=service, place=f"{path.relative_to(folder)}:{line}")
+            place = line_of(folder, path, file, host.start())
+            yield FIXED.format(service=service, place=place)
             return
     if MAY_HAVE_DATABASE.search(text):
         yield ELSEWHERE.format(service=service)

@@ -9,8 +9,8 @@ from pathlib import Path
 
 from webdyno.core.tables import read_text
 from webdyno.systems.env_files import EXAMPLE
-from webdyno.systems.layouts.app import SOURCES, FoundApp, Hindrance, sources
-from webdyno.systems.layouts.fills import CLIENTS, MIGRATES_ITSELF, files_of_sql
+from webdyno.systems.layouts.app import SOURCES, FoundApp, Hindrance, line_of, sources
+from webdyno.systems.layouts.fills import CLIENTS, MIGRATES_ITSELF, OF_JVM, files_of_sql
 from webdyno.systems.layouts.packages import DRIVERS, drivers_of_jvm, packages_of
 
 SERVERS = {
@@ -66,11 +66,10 @@ def with_gaps(app: FoundApp, folder: Path) -> FoundApp:
 
 
 MAKES_TABLES = re.compile(
-    rf"{MIGRATES_ITSELF.pattern}"
-    r"|(?i:create\s+table)|create_all\(|create_tables?\(|generate_schemas|createTable|hbm2ddl"
-    r"|ddl-auto(?!\s{0,9}[=:]\s{0,9}(?:none|validate))"
+    rf"{MIGRATES_ITSELF.pattern}|{OF_JVM.pattern}"
+    r"|(?i:create\s+table)|create_all\(|create_tables?\(|generate_schemas|createTable"
     r"|\bsynchronize\b|\.sync\(|SchemaUtils\.|EnsureCreated|\.Migrate(?:Async)?\(|[mM]igrator\b"
-    r"|[mM]igrat\w*\(|\bsql\.init\.mode|embed_migrations|schema-management|database\.generation"
+    r"|[mM]igrat\w*\(|\bsql\.init\.mode|embed_migrations"
     r"|prisma db push|\.schema\.(?:create|has)|Schema\.create|ensure_?(?:Tables|Schema)"
     r"|init_?[dD][bB]\("
 )
@@ -137,12 +136,8 @@ def _unaddressed(app: FoundApp, folder: Path, texts: dict[Path, str]) -> Iterato
         return
     for path, text in texts.items():
         if match := CONNECTS_REDIS.search(text):
-            yield REDIS_UNADDRESSED.format(place=_place(folder, path, match.start(), text))
+            yield REDIS_UNADDRESSED.format(place=line_of(folder, path, text, match.start()))
             return
-
-
-def _place(folder: Path, path: Path, position: int, text: str) -> str:
-    return f"{path.relative_to(folder)}:{text.count(chr(10), 0, position) + 1}"
 
 
 SAMPLE = re.compile(

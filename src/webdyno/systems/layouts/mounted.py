@@ -260,8 +260,8 @@ def _file_of_python(
             having = [each for each in near if name in files[each].routers]
             if having:
                 return having[0], name
-            if near and (again := files[near[0]].imported.get(name)) and near[0] != path:
-                return _file_of_python(near[0], name, "", files) if again else (None, "")
+            if near and files[near[0]].imported.get(name) and near[0] != path:
+                return _file_of_python(near[0], name, "", files)
     return None, ""
 
 

@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 from webdyno.core.tables import read_text
 from webdyno.systems.containers import choice
-from webdyno.systems.layouts.app import FoundApp, Hindrance, sources
+from webdyno.systems.layouts.app import FoundApp, Hindrance, line_of, sources
 from webdyno.systems.layouts.compose import images_behind
 from webdyno.systems.layouts.databases import (
     NAMED_ADDRESS,
@@ -22,6 +22,7 @@ from webdyno.systems.layouts.settings import PLAIN_VALUE, example_of
 from webdyno.systems.layouts.variables import variables_read
 
 NOTHING = re.compile(r"(?!)")
+URLS = re.compile(r"\w{0,40}(?:DATABASE|DB|POSTGRES)_URL")
 
 
 class Started(NamedTuple):
@@ -144,12 +145,12 @@ OTHERS = {
     ),
     "PlanetScale": Other(
         re.compile(r"@planetscale/database|drizzle-orm/planetscale"),
-        variables=re.compile(r"\w{0,40}(?:DATABASE|DB|POSTGRES)_URL"),
+        variables=URLS,
         is_by_https=True,
     ),
     "Neon": Other(
         re.compile(r"@neondatabase/serverless|@vercel/postgres"),
-        variables=re.compile(r"\w{0,40}(?:DATABASE|DB|POSTGRES)_URL"),
+        variables=URLS,
         is_by_https=True,
     ),
     "DynamoDB": Other(
@@ -239,7 +240,7 @@ def with_other_services(app: FoundApp, folder: Path, seeds: str | None) -> Found
     """
     if not app.start:
         return app
-    packages = packages_of(folder) or "\n".join(read_text(path) or "" for path in sources(folder))
+    packages = packages_of(folder) or _text_of(folder)
     packages += build_files_of_jvm(app.start, folder)
     images, names = images_behind(folder), variables_read(folder)
     has_database = any(DRIVERS[name].search(packages) for name in ("postgresql", "mariadb"))
@@ -249,7 +250,9 @@ def with_other_services(app: FoundApp, folder: Path, seeds: str | None) -> Found
         if not is_behind and (is_one_of_two or not other.packages.search(packages)):
             continue
         if other.started and (name := _name_of(other.started, images)):
-            needed = _Needed(title, other.variables, other.started, name, packages)
+            needed = _Needed(
+                title, other.variables, other.started, name, packages, _text_of(folder)
+            )
             app = _with_service(app, needed, folder, seeds if other.is_database else None)
         else:
             app = app.hindered(Hindrance.BEHIND, *_not_provided(title, other, names))
@@ -286,6 +289,8 @@ class _Needed(NamedTuple):
     name: str
     """As it stands below [app]."""
     packages: str
+    text: str
+    """Of all sources."""
 
 
 def _with_service(app: FoundApp, needed: _Needed, folder: Path, seeds: str | None) -> FoundApp:
@@ -295,10 +300,9 @@ def _with_service(app: FoundApp, needed: _Needed, folder: Path, seeds: str | Non
     by_prisma = of_prisma(folder)
     names = _variables(needed, folder, is_sole=role == how.roles[0])
     parts = set(names.values())
-    text = _text_of(folder)
     spring, variables_of_spring = how.of_spring
     is_of_spring = re.search(spring, needed.packages) is not None
-    is_fixed = "PORT" not in parts and re.search(rf":{how.port}\b", text)
+    is_fixed = "PORT" not in parts and re.search(rf":{how.port}\b", needed.text)
     if not (is_of_spring or "URL" in parts or ("HOST" in parts and not is_fixed)):
         where = _fixed_address(how, folder) or "no variable for its address was found"
         doubt = NO_VARIABLE.format(
@@ -319,14 +323,10 @@ def _with_service(app: FoundApp, needed: _Needed, folder: Path, seeds: str | Non
     exported = dict(variables_of_spring if is_of_spring else {})
     exported |= {name: values[part] for name, part in sorted(names.items())}
     app = _filled(replace(app, services={**app.services, role: needed.name}), needed, seeds)
-    if how.program and ("mongodb" in by_prisma.values() or TRANSACTIONS.search(text)):
+    if how.program and ("mongodb" in by_prisma.values() or TRANSACTIONS.search(needed.text)):
         app = replace(app, doubts=(*app.doubts, NO_REPLICAS))
     given = {name: value for name, value in exported.items() if value != f"${name}"}
     return with_exports(app, given)
-
-
-def _text_of(folder: Path) -> str:
-    return "\n".join(read_text(path) or "" for path in sources(folder))
 
 
 def _variables(needed: _Needed, folder: Path, *, is_sole: bool) -> dict[str, str]:
@@ -334,7 +334,7 @@ def _variables(needed: _Needed, folder: Path, *, is_sole: bool) -> dict[str, str
 
     `is_sole`: whether there is no other database that `DB_HOST` and its like may mean.
     """
-    text, example = _text_of(folder), example_of(folder)
+    text, example = needed.text, example_of(folder)
     read = variables_read(folder) | of_prisma(folder).keys()
     addresses = re.compile(rf"{NAMED_ADDRESS}{needed.how.schemes}://")
     names = {match["name"].upper(): "URL" for match in addresses.finditer(f"{example}\n{text}")}
@@ -349,14 +349,17 @@ def _variables(needed: _Needed, folder: Path, *, is_sole: bool) -> dict[str, str
     return {name: part for name, part in names.items() if name in read and not OF_NONE.search(name)}
 
 
+def _text_of(folder: Path) -> str:
+    return "\n".join(read_text(path) or "" for path in sources(folder))
+
+
 def _fixed_address(how: Started, folder: Path) -> str | None:
     """Return where sources have an address written into them."""
     address = re.compile(rf"\b{how.schemes}://|:{how.port}\b")
     for path in sources(folder):
         file = read_text(path) or ""
         if match := address.search(file):
-            line = file.count("\n", 0, match.start()) + 1
-            return f"its address stands in {path.relative_to(folder)}:{line}"
+            return f"its address stands in {line_of(folder, path, file, match.start())}"
     return None
 
 

@@ -17,7 +17,7 @@ from webdyno.systems.layouts.python_tools import (
     makes_venv,
     only,
 )
-from webdyno.systems.layouts.start_scripts import image_command
+from webdyno.systems.layouts.start_scripts import command_of_image
 
 MADE = re.compile(
     r"^(?P<name>\w+)\s*(?::[^=\n]+)?=\s*(?:\w+\.)*"
@@ -100,8 +100,8 @@ SERVED = re.compile(
 
 def _of_image(folder: Path, objects: Sequence[_Object]) -> _Object | None:
     """Return the object that the command of an image names, where its module is there."""
-    name = first_of(folder, "Containerfile", "Dockerfile")
-    served = SERVED.search(image_command(read_text(folder / name) or "") or "") if name else None
+    _, command = command_of_image(folder)
+    served = SERVED.search(command)
     if served is None:
         return None
     inside = "/".join(served["module"].split("."))

@@ -22,6 +22,12 @@ INSTRUCTION = re.compile(
 OF_SHELL = {("sh", "-c"), ("bash", "-c"), ("bash", "-lc")}
 
 
+def command_of_image(folder: Path) -> tuple[str, str]:
+    """Return the file that a folder's image is made by, and what that starts; empty for none."""
+    name = first_of(folder, "Containerfile", "Dockerfile") or ""
+    return name, image_command(read_text(folder / name) or "") or "" if name else ""
+
+
 def image_command(text: str, target: str = "") -> str | None:
     """Return what an image starts by its Dockerfile: the ENTRYPOINT and CMD of its last stage.
 
@@ -124,10 +130,9 @@ def with_start_scripts(app: FoundApp, folder: Path) -> FoundApp:
 
 def _read_scripts(folder: Path) -> tuple[str, list[str]]:
     """Return the file that the rest is found by, and the texts of commands and scripts."""
-    name = first_of(folder, "Containerfile", "Dockerfile")
-    command = image_command(read_text(folder / name) or "") if name else None
+    name, command = command_of_image(folder)
     texts = [command] if command else []
-    named = [match["name"] for match in SCRIPT.finditer(command or "")]
+    named = [match["name"] for match in SCRIPT.finditer(command)]
     names = [*named, *USUAL_SCRIPTS]
     seen: list[str] = []
     while names and len(seen) < MOST_SCRIPTS:
@@ -138,7 +143,7 @@ def _read_scripts(folder: Path) -> tuple[str, list[str]]:
             text = SHELL_COMMENT.sub("", read_text(folder / place) or "")
             texts.append(text)
             names += [match["name"] for match in SCRIPT.finditer(text)]
-    return (seen[0] if seen else name or ""), texts
+    return (seen[0] if seen else name), texts
 
 
 def _steps(text: str, build: str) -> Iterator[str]:

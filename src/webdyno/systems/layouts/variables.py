@@ -7,7 +7,14 @@ from pathlib import Path
 
 from webdyno.core.tables import read_text
 from webdyno.systems.env_files import example_file
-from webdyno.systems.layouts.app import FOR_MEASURING, SOURCES, FoundApp, Hindrance, sources
+from webdyno.systems.layouts.app import (
+    FOR_MEASURING,
+    SOURCES,
+    FoundApp,
+    Hindrance,
+    line_of,
+    sources,
+)
 from webdyno.systems.layouts.settings import (
     CONFIGURATIONS,
     PLAIN_VALUE,
@@ -136,8 +143,7 @@ def place_of(name: str, folder: Path) -> str:
     for pattern in (rf"\b{name}\b", rf"(?m)^[ \t]*{name.lower()}[ \t]*:"):
         for path in files:
             if match := re.search(pattern, text := read_text(path) or ""):
-                number = text.count("\n", 0, match.start()) + 1
-                return f"{path.relative_to(folder)}:{number}"
+                return line_of(folder, path, text, match.start())
     return ""
 
 
@@ -158,8 +164,7 @@ def fixed_address(folder: Path) -> str | None:
     for path in sources(folder, CONFIGURES | {".ini"}):
         text = read_text(path) or "" if "compose" not in path.name else ""
         if match := PORT_IN_FILE.search(text):
-            number = text.count("\n", 0, match.start("port")) + 1
-            return f"port {match['port']} in {path.relative_to(folder)}:{number}"
+            return f"port {match['port']} in {line_of(folder, path, text, match.start('port'))}"
     return None
 
 
