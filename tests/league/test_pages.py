@@ -17,6 +17,7 @@ from webdyno.interfaces.cli.league import _pages_of
 from webdyno.league.pages import Pages
 from webdyno.league.records import LeagueFolder
 from webdyno.league.tables import results_of
+from webdyno.league.words import services_words
 
 FIRST_VIEW_BYTES = 300_000
 
@@ -77,6 +78,15 @@ def test_a_table_has_ranks_bars_and_ties(pages: dict[str, str]) -> None:
     assert "p99 at 200 req/s" in page
 
 
+def test_a_table_says_whose_cpu_time_it_is(tmp_path: Path) -> None:
+    store(tmp_path, run_of(FIRST, together=1))
+    (standing,) = results_of(LeagueFolder(tmp_path), Catalogue.load()).standings
+    entry = standing.entries[0]
+    shared = entry.replace(cpus_by_service={"go": 0.3, "db": 0.6, "idle": 0.01})
+    assert services_words(shared) == "db 66%, go 33%"
+    assert services_words(entry.replace(cpus_by_service={"go": 0.9})) == ""
+
+
 def test_the_page_of_a_stack_says_how_to_repeat_it(pages: dict[str, str]) -> None:
     page = pages["stack-axum.html"]
     assert "webdyno compare" in page
@@ -103,6 +113,9 @@ def test_data_have_a_line_for_each_result(pages: dict[str, str]) -> None:
     first = next(row for row in rows if row["stack"] == "actix-web" and not row["rate_rps"])
     assert (first["best_rank"], first["worst_rank"]) == ("1", "1")
     assert {"throughput_rps_low", "latency_p99_us_high"} < set(first)
+    assert first["latency_p99_us_high"] == "", "at full speed it is mostly queueing"
+    assert float(first["on_a_common_scale_low"]) < float(first["on_a_common_scale_high"])
+    assert first["limited_by"] == "waiting"
     assert len(json.loads(pages["league.json"])["standings"]) == 2
 
 

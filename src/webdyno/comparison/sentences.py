@@ -53,9 +53,9 @@ def ranking_headline(ranking: Ranking, metric: str, costs: Sequence[CostAtRate] 
     said = [_place(ranking, place) for place in places[:MOST_PLACES_SAID]]
     if left := sum(map(len, places[MOST_PLACES_SAID:])):
         said.append(f"{left} more")
-    # Figures may distinguish pairs, and the exact test need more rounds.
+    # Figures may distinguish pairs, and the exact test need more rounds: pairs differ in how many.
     whys = {pair.why.partition(". ")[0] for pair in ranking.pairs if pair.needs_rounds}
-    return "; ".join([f"{' · '.join(said)}, {by}", *map(_inside, sorted(whys))])
+    return "; ".join([f"{' · '.join(said)}, {by}", *map(_inside, sorted(whys)[:1])])
 
 
 def places_of(ranking: Ranking) -> Iterator[list[Rank]]:

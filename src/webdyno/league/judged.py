@@ -1,8 +1,10 @@
 """A run of a league as its judge sees it, and which runs have the newest results."""
 
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from statistics import median
 
 from webdyno.comparison import judge
 from webdyno.comparison.comparison import ALPHA
@@ -84,6 +86,20 @@ class JudgedRun:
         """Return what kept a stack from being faster, other than itself."""
         limits = (pair.limited_by.get(stack) for pair in self.ranking.pairs)
         return next(filter(None, limits), None)
+
+    def cpus_by_service(self, stack: str) -> dict[str, float]:
+        """Return how many CPUs each service of a stack kept busy under load, by role."""
+        readings = [slot.readings for slot in self.deciding.of_variant(stack) if slot.readings]
+        used_s = Counter[str]()
+        for reading in readings:
+            used_s.update({role: use.cpu_s for role, use in reading.services.items()})
+        took_s = sum(reading.host.took_s for reading in readings)
+        return {role: cpu_s / took_s for role, cpu_s in used_s.items()} if took_s else {}
+
+    def client_busy(self, stack: str) -> float | None:
+        """Return for which share of the time the client's busiest thread worked for a stack."""
+        shares = [slot.load.client.busy for slot in self.deciding.of_variant(stack)]
+        return median(shares) if shares else None
 
     def value(self, stack: str, metric: str) -> VariantValue | None:
         """Return what it measured of a stack."""

@@ -15,7 +15,15 @@ from webdyno.core.files import write_whole
 from webdyno.core.judgement import Ranking
 from webdyno.core.metrics import CPU_TIME, METRICS
 from webdyno.core.stack import Stack
-from webdyno.league.tables import MEMORY, P50, P99, Entry, Results, StackAbout, Standing, sheet_of
+from webdyno.league.tables import (
+    LATENCIES,
+    MEMORY,
+    Entry,
+    Results,
+    StackAbout,
+    Standing,
+    sheet_of,
+)
 from webdyno.league.words import (
     LIMITS,
     cells,
@@ -26,6 +34,9 @@ from webdyno.league.words import (
     machine_facts,
     machine_words,
     own_cells,
+    own_headings,
+    services_words,
+    split_words,
 )
 from webdyno.media.page import templates_of
 from webdyno.report.words import metric_label, metric_title
@@ -102,10 +113,12 @@ class Pages:
         places = places_of(Ranking(ranks=ranks, looks=1))
         metric = METRICS[standing.decide_on].metric
         site = self.catalogue.sites.get(standing.site)
+        machine = self.results.machines[standing.machine]
+        hidden = [rank for rank in ranks[FIRST_SHOWN:] if rank.best <= FIRST_SHOWN]
         return {
             "file": self._file_of_table(standing),
             "heading": self._heading(standing),
-            "machine": machine_words(self.results.machines[standing.machine]),
+            "machine": f"{machine_words(machine)}; {split_words(machine)}",
             "what": site.title if site else standing.site,
             "by": text.lower_first(metric_title(metric)),
             "unit": metric.unit if standing.rate_rps is None else "",
@@ -113,6 +126,7 @@ class Pages:
             "headings": headings(standing, at_rate),
             "places": [[ranked[rank.variant] for rank in place] for place in places],
             "first": list(ranked.values())[:FIRST_SHOWN],
+            "tied": f"{len(hidden)} more may be among the first {FIRST_SHOWN}" if hidden else "",
             "out": [
                 row | {"why": entry.out or "nothing of it counts"}
                 for row, entry in zip(rows, standing.entries, strict=True)
@@ -144,7 +158,8 @@ class Pages:
             if entry.deciding
             else None,
             "cells": list(cells(entry, standing, at_rate)),
-            "limit": limit_words(entry, standing),
+            "limit": limit_words(entry),
+            "services": services_words(entry),
         }
 
     def _at_rate(self, standing: Standing) -> Standing | None:
@@ -210,9 +225,10 @@ class Pages:
     def _stack(self, about: StackAbout) -> View:
         """What the page of a stack shows."""
         rows, past, facts = [], [], dict[str, str]()
-        headings = ["CPU per request", "memory, MiB"]
-        if any(standing.rate_rps is not None for standing in self.results.standings):
-            headings.append("p99 at a common rate")
+        known = self.catalogue.stacks.get(about.name)
+        services = known.services if known else {}
+        titles = {role: each.service.title for role, each in services.items()}
+        rated = any(standing.rate_rps is not None for standing in self.results.standings)
         for standing in self.results.standings:
             for entry in standing.entries:
                 if entry.stack != about.name:
@@ -229,18 +245,20 @@ class Pages:
                     "file": self._file_of_table(standing),
                 }
                 row = self._row(entry, standing, at_rate) | of_entry
-                own = list(own_cells(entry, standing, at_rate))
-                rows.append(row | {"cells": own[: len(headings)]})
+                rows.append(row | {"cells": list(own_cells(entry, standing, at_rate, rated))})
                 past.append(_course(heading, standing.decide_on, entry))
-                facts |= {f"version of {name}": said for name, said in entry.versions.items()}
+                facts |= {
+                    f"version of {titles.get(role, role)}": said
+                    for role, said in entry.versions.items()
+                }
                 facts |= entry.facts
         return {
             "about": about,
             "rows": rows,
             "past": past,
             "facts": list(facts.items()),
-            "headings": headings,
-            "source": list(_source(self.catalogue.stacks.get(about.name))),
+            "headings": own_headings(rated),
+            "source": list(_source(known)),
         }
 
     def _machine_sections(self) -> list[View]:
@@ -256,8 +274,8 @@ class Pages:
         """What the page that compares two knows: figures as words, pairs as numbers."""
         tests = []
         for standing in self.results.standings:
-            shown = [standing.decide_on, CPU_TIME, MEMORY, P50, P99]
-            metrics = list(dict.fromkeys(shown))
+            latencies = () if standing.rate_rps is None else LATENCIES
+            metrics = list(dict.fromkeys([standing.decide_on, CPU_TIME, MEMORY, *latencies]))
             place = {e.stack: n for n, e in enumerate(e for e in standing.entries if e.rank)}
             pairs: list[list[object]] = [[None] * (len(place) - n - 1) for n in range(len(place))]
             for pair in standing.pairs:
@@ -279,7 +297,7 @@ class Pages:
                                 )[0]
                                 for metric in metrics
                             ],
-                            "limit": entry.limited_by and LIMITS[entry.limited_by],
+                            "limit": LIMITS.get(entry.limited_by or ""),
                         }
                         for entry in standing.entries
                     },

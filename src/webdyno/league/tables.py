@@ -5,6 +5,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from datetime import UTC, datetime
 from importlib.metadata import version
 from itertools import combinations
+from typing import Literal
 
 from pydantic import AwareDatetime
 
@@ -23,9 +24,14 @@ from webdyno.league.records import LeagueFolder, LeagueRun, MeasuredMachine
 from webdyno.league.task import FULL, SITES, task_of
 
 MEMORY, P99, P50 = "memory_mib", "latency_p99_us", "latency_p50_us"
-SHOWN = (THROUGHPUT, CPU_TIME, MEMORY, P50, P99)
+SHOWN = (THROUGHPUT, CPU_TIME, MEMORY)
+LATENCIES = (P50, P99)
+"""Shown at a common rate: at full speed they are mostly queueing."""
 BUSY = 0.85
 """Share of the servers' CPUs from which on these are what limits a stack."""
+
+Limit = LimitedBy | Literal["rate", "cpu", "waiting"]
+"""What kept a stack from being faster. CPUs, and what servers wait for, are its own doing."""
 
 
 class PastRank(Model):
@@ -52,8 +58,11 @@ class Entry(Model):
     """By metric, as its own run measured them."""
     cpus_busy: float | None = None
     """Share of the servers' CPUs that it used."""
-    limited_by: LimitedBy | None = None
-    """What kept it from being faster, other than itself."""
+    cpus_by_service: dict[str, float] = {}
+    """How many CPUs each of its services kept busy."""
+    client_busy: float | None = None
+    """Share of the time for which the client's busiest thread worked."""
+    limited_by: Limit | None = None
     measured_at: AwareDatetime
     run: str
     """The folder of its run within the league's."""
@@ -205,20 +214,23 @@ def _standing(machine: str, runs: Sequence[LeagueRun], as_it_was: Sequence[Joine
 def _entry(
     stack: str, rank: Rank | None, joined: Joined, run: LeagueRun, past: list[PastRank]
 ) -> Entry:
-    judged, head = run.judged, run.head
+    judged, head, task = run.judged, run.head, task_of(run.experiment)
     figures = {
         metric: value.interval
-        for metric in SHOWN
+        for metric in (SHOWN if task.rate_rps is None else (*SHOWN, *LATENCIES))
         if (value := judged.value(stack, metric)) and value.interval
     }
+    busy = _cpus_busy(figures, head, stack)
     return Entry(
         stack=stack,
         rank=rank,
         out=joined.ranking.out.get(stack, ""),
         deciding=joined.figures.get(stack),
         figures=figures,
-        cpus_busy=_cpus_busy(figures, head, stack),
-        limited_by=judged.limit_of(stack),
+        cpus_busy=busy,
+        cpus_by_service=judged.cpus_by_service(stack),
+        client_busy=judged.client_busy(stack),
+        limited_by=_limit("rate" if task.rate_rps else judged.limit_of(stack), busy),
         measured_at=head.started_at,
         run="/".join(run.path.parts[-3:]),
         webdyno_version=head.webdyno_version,
@@ -235,6 +247,13 @@ def _cpus_busy(figures: Mapping[str, Interval], head: RunHead, stack: str) -> fl
     if rate is None or cpu is None:
         return None
     return min(1.0, rate.estimate * cpu.estimate / 1e6 / head.cpus_of(stack))
+
+
+def _limit(elsewhere: Limit | None, cpus_busy: float | None) -> Limit | None:
+    """Return what limited a stack: if nothing else did, its CPUs or what it waits for."""
+    if elsewhere or cpus_busy is None:
+        return elsewhere
+    return "cpu" if cpus_busy >= BUSY else "waiting"
 
 
 def _facts(judged: JudgedRun, stack: str) -> dict[str, str]:
@@ -310,12 +329,14 @@ ENDS = ("estimate", "low", "high")
 def sheet_of(results: Results) -> str:
     """Return the figures of a league as CSV."""
     about = {each.name: each for each in results.stacks}
+    metrics = (*SHOWN, *LATENCIES)
     rows: list[list[object]] = [
         [
             *("machine", "test", "site", "rate_rps", "connections", "stack", "language", "kind"),
-            *("best_rank", "worst_rank", "no_rank_because", "limited_by", "measured_at", "run"),
+            *("best_rank", "worst_rank", "no_rank_because", "measured_at", "run"),
             *("webdyno_version", "load_generator", "versions", "command"),
-            *(f"{metric}_{end}" for metric in SHOWN for end in ENDS),
+            *("limited_by", "servers_cpus_busy", "cpus_by_service", "client_busy", "ranked_by"),
+            *(f"{name}_{end}" for name in ("on_a_common_scale", *metrics) for end in ENDS),
         ]
     ]
     for standing in results.standings:
@@ -326,11 +347,13 @@ def sheet_of(results: Results) -> str:
                     *(standing.machine, standing.words, standing.site, standing.rate_rps),
                     *(standing.connections, entry.stack, stack.language, stack.kind),
                     *((rank.best, rank.worst) if rank else ("", "")),
-                    *(entry.out, entry.limited_by, entry.measured_at.isoformat(), entry.run),
+                    *(entry.out, entry.measured_at.isoformat(), entry.run),
                     *(entry.webdyno_version, entry.load_generator),
                     "; ".join(f"{name} {version}" for name, version in entry.versions.items()),
-                    entry.command,
-                    *(end for metric in SHOWN for end in _ends(entry.figures.get(metric))),
+                    *(entry.command, entry.limited_by, entry.cpus_busy),
+                    "; ".join(f"{role} {cpus:.3f}" for role, cpus in entry.cpus_by_service.items()),
+                    *(entry.client_busy, standing.decide_on, *_ends(entry.deciding)),
+                    *(end for metric in metrics for end in _ends(entry.figures.get(metric))),
                 ]
             )
     return csv_sheet(rows)

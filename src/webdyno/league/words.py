@@ -6,16 +6,27 @@ from webdyno.core import format as text
 from webdyno.core.base import Interval
 from webdyno.core.metrics import CPU_TIME
 from webdyno.core.testbed import Machine
-from webdyno.league.tables import BUSY, MEMORY, P50, P99, Entry, Standing
+from webdyno.league.tables import MEMORY, P50, P99, Entry, Standing
 from webdyno.report.words import quantity_and_interval
 
 LIMITS = {"client": "the client", "link": "the link", "load": "its connections"}
+"""What isn't a stack's own."""
+LEAST_SHOWN = 0.05
+"""Share of the servers' CPUs from which on a service's part is named."""
 
 
 def machine_words(machine: Machine) -> str:
     """Return a machine in a few words."""
     cpus = text.count(len(machine.cpus), "CPU")
     return f"{cpus} {machine.cpu_model}, {machine.distribution}, Linux {machine.kernel}"
+
+
+def split_words(machine: Machine) -> str:
+    """Return which part of a machine's CPUs the servers have."""
+    if machine.split.shared:
+        return "servers and client share its CPUs"
+    servers, client = len(machine.split.servers), len(machine.split.client)
+    return f"servers on {servers} of its CPUs, client on {client}"
 
 
 def machine_facts(machine: Machine) -> list[tuple[str, str]]:
@@ -62,11 +73,19 @@ def cells(entry: Entry, standing: Standing, at_rate: Standing | None) -> Iterato
         yield _cpus(there, at_rate)
 
 
-def own_cells(entry: Entry, standing: Standing, at_rate: Standing | None) -> Iterator[str]:
+def own_headings(rated: bool) -> list[str]:
+    """Return the headings of `own_cells`; `rated`: whether the league measured at common rates."""
+    return ["CPU per request", "memory, MiB", *(["p99 at a common rate"] if rated else [])]
+
+
+def own_cells(
+    entry: Entry, standing: Standing, at_rate: Standing | None, rated: bool
+) -> Iterator[str]:
     """Yield a row's further figures in the table of a stack."""
     yield from (figure_words(metric, entry) for metric in (CPU_TIME, MEMORY))
-    there = at_rate.entry_of(entry.stack) if at_rate else None
-    yield figure_words(P99, entry if standing.rate_rps is not None else there)
+    if rated:
+        there = at_rate.entry_of(entry.stack) if at_rate else None
+        yield figure_words(P99, entry if standing.rate_rps is not None else there)
 
 
 def figure_words(metric: str, entry: Entry | None) -> str:
@@ -87,14 +106,22 @@ def _cpus(entry: Entry | None, standing: Standing) -> str:
     return text.significant(cpu.estimate * standing.rate_rps / 1e6, 2)
 
 
-def limit_words(entry: Entry, standing: Standing) -> str:
+def limit_words(entry: Entry) -> str:
     """Return what kept a stack from being faster."""
-    if standing.rate_rps is not None:
-        return "the rate"
-    if entry.limited_by:
+    if entry.limited_by in LIMITS:
         limit = LIMITS[entry.limited_by]
         return limit if entry.limited_by == "link" else f"{limit}; it can do more"
-    if entry.cpus_busy is None:
-        return text.MISSING
+    if entry.limited_by == "rate" or entry.cpus_busy is None:
+        return "the rate" if entry.limited_by else text.MISSING
     busy = text.percent(entry.cpus_busy)
-    return f"CPU, {busy} busy" if entry.cpus_busy >= BUSY else f"waits, CPU {busy}"
+    return f"CPU, {busy} busy" if entry.limited_by == "cpu" else f"waits, CPU {busy}"
+
+
+def services_words(entry: Entry) -> str:
+    """Return how a stack's services share what they use of the CPUs; nothing where it is one's."""
+    whole = sum(entry.cpus_by_service.values())
+    shares = {role: cpus / whole for role, cpus in entry.cpus_by_service.items() if whole}
+    large = sorted((share, role) for role, share in shares.items() if share >= LEAST_SHOWN)
+    if len(large) < 2:
+        return ""
+    return ", ".join(f"{role} {text.percent(share)}" for share, role in reversed(large))
