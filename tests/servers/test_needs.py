@@ -5,8 +5,9 @@ from pathlib import Path
 
 import pytest
 
+from webdyno.core.errors import OperationError
 from webdyno.core.service import Need
-from webdyno.servers.needs import find
+from webdyno.servers.needs import find, paths_of_needs
 
 
 def program(folder: Path, name: str) -> str:
@@ -48,3 +49,10 @@ def test_root_does_not_pick_what_the_servers_user_cannot_reach(
     reachable = program(open_folder, "webdyno-server")
     monkeypatch.setenv("PATH", f"{private}:{open_folder}")
     assert find(Need(command=["webdyno-server"], apt="x")) == reachable
+
+
+def test_what_debian_has_not_is_said_to_be_elsewhere() -> None:
+    need = Need(command=["webdyno-none"], apt="x", elsewhere="which y has")
+    says = r"no program webdyno-none; .* install x, which y has$"
+    with pytest.raises(OperationError, match=says):
+        paths_of_needs("X", {"binary": need})

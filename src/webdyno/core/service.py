@@ -57,6 +57,8 @@ class Need(Model):
     """Paths with `*` in two parts at most; the first that matches counts."""
     apt: PackageName
     """The package of Debian and Ubuntu that has it."""
+    elsewhere: OneLine = ""
+    """Whose package that is where it is another's, and what does without it."""
     when: dict[str, SettingValue] = {}
     """Needed only while the service's settings have these values."""
     optional: bool = False

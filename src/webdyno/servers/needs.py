@@ -102,11 +102,16 @@ def paths_of_needs(title: str, needs: Mapping[str, Need]) -> dict[str, str | Non
     lacking = [need for name, need in needs.items() if not need.optional and there[name] is None]
     if lacking:
         raise OperationError(
-            f"{title} isn't completely installed: there is no "
-            f"{' and no '.join(map(describe, lacking))}; on Debian and Ubuntu: "
-            f"apt-get install {' '.join(dict.fromkeys(need.apt for need in lacking))}"
+            f"{title} isn't completely installed: there is no {_what_and_whence(lacking)}"
         )
     return there
+
+
+def _what_and_whence(lacking: Sequence[Need]) -> str:
+    packages = " ".join(dict.fromkeys(need.apt for need in lacking))
+    how = f"on Debian and Ubuntu: apt-get install {packages}"
+    others = filter(None, (need.elsewhere for need in lacking))
+    return f"{' and no '.join(map(describe, lacking))}; {', '.join([how, *others])}"
 
 
 def describe(need: Need) -> str:
@@ -145,9 +150,19 @@ def _version_order(path: str) -> list[int]:
 
 
 def missing_packages(stacks: Iterable[Stack], sites: Iterable[Site] = ()) -> list[str]:
-    """Return the packages (of Debian and Ubuntu) that stacks and sites need and lack."""
+    """Return the packages (of Debian and Ubuntu) that stacks and sites need and lack.
+
+    Raise OperationError for one that neither of them has.
+    """
+    lacking = _lacking(stacks, sites)
+    if others := [need for need in lacking if need.elsewhere]:
+        raise OperationError(f"there is no {_what_and_whence(others)}")
+    return sorted({need.apt for need in lacking})
+
+
+def _lacking(stacks: Iterable[Stack], sites: Iterable[Site]) -> list[Need]:
     needs = (need for needs in _all_needs(stacks, sites) for need in needs.values())
-    return sorted({need.apt for need in needs if not need.optional and find(need) is None})
+    return [need for need in needs if not need.optional and find(need) is None]
 
 
 def packages_of(stack: Stack) -> list[str]:
@@ -225,7 +240,7 @@ def unbuilt(stacks: Iterable[Stack]) -> list[Service]:
 
 def is_installed(stack: Stack) -> bool:
     """Whether a stack could start as it is."""
-    return not missing_packages([stack]) and not unbuilt([stack])
+    return not _lacking([stack], []) and not unbuilt([stack])
 
 
 def build_program(service: Service, notify: Callable[[str], None]) -> None:
