@@ -4,7 +4,7 @@ import re
 from pathlib import Path
 
 ENV_FILE = ".env"
-ENDINGS = ("example", "sample", "template", "dist")
+ENDINGS = ("example", "sample", "template", "dist", "exemple", "exemplo", "ejemplo")
 EXAMPLE = re.compile(
     rf"\.?env[._-](?:\w+[._-])?(?:{'|'.join(ENDINGS)})(?:-\w+)*|\.?(?:example|sample)[._-]env"
 )

@@ -134,6 +134,13 @@ NAMED: dict[str, tuple[Files, str]] = {
         {"package.json": {"scripts": {"start": "node server.js"}}, "app.js": "process.env.PORT"},
         "it starts server.js, which isn't there",
     ),
+    "a file of a script that a manager runs": (
+        {
+            "package.json": {"scripts": {"start": "ts-node ./src/index.ts"}},
+            "main.ts": "app.listen(process.env.PORT)\n",
+        },
+        "it starts src/index.ts, which isn't there",
+    ),
     "an extension of PostgreSQL's": (
         {
             **PYTHON,
@@ -153,6 +160,109 @@ NAMED: dict[str, tuple[Files, str]] = {
     "scripts for development alone": (
         {"package.json": {"scripts": {"start": "ts-node-dev src/server.ts"}}},
         "its script start, `ts-node-dev src/server.ts`, is for development",
+    ),
+    "flags of Go's that a program ends without": (
+        {
+            "go.mod": "module m\n",
+            "main.go": GO + 'func c() error {\n\tflags.StringVar(&conf.port, "port", "8275", "")\n'
+            '\tflags.StringVar(&conf.root, "fs_root", "", "")\n'
+            '\tlog := flag.String("log", "", "")\n\tusers := flag.String("users_path", "", "")\n'
+            "\tif !filepath.IsAbs(conf.root) {\n\t\treturn err\n\t}\n"
+            '\tif *users == "" {\n\t\tflag.Usage()\n\t\tos.Exit(2)\n\t}\n}\n',
+        },
+        "it ends without -fs_root, -users_path, which main.go reads",
+    ),
+    "what a script clones": (
+        {
+            "config.ru": "run App\n",
+            "app.rb": "set :port, ENV['PORT']\n\nset :content, File.join(__dir__, 'prose')\n",
+            "bin/prepare": "URL='https://example.org/x.git'\nDIR='prose'\n"
+            'git clone "$URL" "$DIR"\n',
+        },
+        "bin/prepare gets prose, which isn't in Git, and app.rb:3 names it",
+    ),
+    "what a Makefile downloads": (
+        {
+            **PYTHON,
+            "model.py": "m = load('data/model.onnx')\n",
+            "Makefile": "get:\n\tcurl -sL https://example.org/m -o data/model.onnx\n",
+        },
+        "Makefile gets data/model.onnx",
+    ),
+    "a port that is written into Node's sources": (
+        {
+            "package.json": {"scripts": {"start": "node s.js"}},
+            "s.js": "policy(process.env.NEXT_PUBLIC_PORT)\nserver.listen(3000)\n",
+        },
+        "no call that listens reads PORT",
+    ),
+    "a port next to another program that Go runs": (
+        {"go.mod": "module m\n", "main.go": "package main\nfunc main() { cmd.Run(); app.Run() }\n"},
+        "nothing here mentions PORT",
+    ),
+    "tables that a file makes for another database": (
+        {**GO_SQL, "schema.sql": "CREATE TABLE item (a INT AUTO_INCREMENT PRIMARY KEY);"},
+        "nothing was found that makes its tables",
+    ),
+    "an extension that a migration makes": (
+        {**GO_SQL, "migrations/1.up.sql": "CREATE EXTENSION IF NOT EXISTS postgis;\n"},
+        "its database wants an extension (postgis)",
+    ),
+    "packages of PHP's that no list names": (
+        {"public/index.php": "<?php\nrequire __DIR__.'/../vendor/autoload.php';\n"},
+        "public/index.php wants vendor, by a composer.json, which isn't there",
+    ),
+    "a database that variables lead to, and that the catalog lacks": (
+        {
+            "composer.json": {"require": {"symfony/framework-bundle": "7"}},
+            "public/index.php": "",
+            ".env": 'DATABASE_URL="sqlsrv://@localhost/pubs"\n',
+        },
+        "it needs Microsoft SQL Server, which webdyno doesn't start",
+    ),
+    "Redis of a client that is imported by its name": (
+        {
+            "package.json": {"scripts": {"start": "node s.js"}, "dependencies": {"redis": "5"}},
+            "s.js": "import { createClient } from 'redis'\nlisten(process.env.PORT)\n"
+            "const c = createClient()\n",
+        },
+        "it connects to Redis in s.js:3",
+    ),
+    "Redis behind a cache of Django's": (
+        {
+            **PYTHON,
+            "requirements.txt": "fastapi\nuvicorn\ndjango-redis\n",
+            "cache.py": "CACHES = {'LOCATION': 'redis://127.0.0.1:6379/1'}\n",
+        },
+        "it connects to Redis in cache.py:1",
+    ),
+    "a placeholder of Symfony's": (
+        {
+            "composer.json": {"require": {"symfony/framework-bundle": "7"}},
+            "public/index.php": "",
+            "config/services.yaml": "parameters:\n    env(B_B): x\n    a: '%env(int:A_URL)%'\n"
+            "    b: '%env(B_B)%'\n    c: '%env(default::C_C)%'\n    # d: '%env(D_D)%'\n"
+            "when@test:\n    e: '%env(E_E)%'\n",
+        },
+        "its settings want A_URL: ",
+    ),
+    "variables that sources read as if they were there": (
+        {
+            "package.json": {"scripts": {"start": "node s.js"}},
+            "s.js": "listen(process.env.PORT)\nmail(process.env.MAIL_KEY, process.env.MAIL_FROM)\n"
+            "const a = process.env.A_A || 1\nif (process.env.B_B) use(process.env.B_B)\n",
+            ".env.example": "MAIL_KEY=\nMAIL_FROM=me@example.org\n",
+        },
+        "its sources read MAIL_KEY, and nothing gives them",
+    ),
+    "an address that has to be https in production": (
+        {
+            "package.json": {"scripts": {"start": "node s.js"}},
+            "s.js": "listen(process.env.PORT)\nif (mode !== 'production') return\n"
+            "if (!url.startsWith('https://')) missing.push('API_URL (must start with https://)')\n",
+            ".env.example": "API_URL=http://localhost:3000\n",
+        },
+        "in production it wants https:// in API_URL",
     ),
     "an application for desktops": (
         {
@@ -186,6 +296,34 @@ PROVIDED: dict[str, Files] = {
     "Redis by its variable": {
         **PYTHON,
         "cache.py": 'import redis\nr = redis.from_url(os.environ["REDIS_URL"])\n',
+    },
+    "what a front reads that isn't built": {
+        "package.json": {"scripts": {"start": "node s.js"}},
+        "s.js": "listen(process.env.PORT)\n",
+        "site/package.json": {"scripts": {"build": "vite build"}},
+        "site/api.ts": "get(import.meta.env.VITE_API_URL)\n",
+    },
+    "an address in what sources write for people": {
+        "package.json": {"scripts": {"start": "node s.js"}},
+        "s.js": "listen(process.env.PORT)\nif (mode !== 'production') say('POST https://a.b')\n"
+        "say(import.meta.env.BASE_URL)\n",
+    },
+    "a module that is read first": {
+        "package.json": {"scripts": {"start": "node -r dotenv/config s.js"}},
+        "s.js": "listen(process.env.PORT)\n",
+    },
+    "a flag that need not be given": {
+        "go.mod": "module m\n",
+        "main.go": GO + 'var log = flag.String("log", "", "")\n',
+        "cmd/tool/main.go": "package main\nfunc main() {\n"
+        '\tto := flag.String("to", "", "")\n\tif *to == "" {\n\t\tlog.Fatal("to")\n\t}\n}\n',
+    },
+    "what a script downloads is there, or nothing names it": {
+        **PYTHON,
+        "model.py": "m = load('data/model.onnx')\n",
+        "data/model.onnx": "",
+        "get.sh": "curl -o data/model.onnx https://x\ncurl -o tool.gz https://x\n"
+        "git clone https://example.org/x.git\n",
     },
     "what Go takes into its program is there": {
         "go.mod": "module m\n",
@@ -231,6 +369,16 @@ def test_a_database_of_ktor_is_found_by_its_variables(tmp_path: Path) -> None:
 
 
 STEPS: dict[str, tuple[Files, str, str, str | None]] = {
+    "a Procfile whose release makes something": (
+        {
+            "Procfile": "web: gunicorn app:app\nrelease: make tables\n",
+            "requirements.txt": "flask\ngunicorn\n",
+            "app.py": "from flask import Flask\napp = Flask(__name__)\n",
+        },
+        ".venv/bin/gunicorn app:app",
+        "prepare",
+        "PATH=$PWD/.venv/bin:$PATH make tables",
+    ),
     "a Procfile whose line is a shell's": (
         {
             "Procfile": 'web: /bin/bash -l -c "rails db:migrate && bundle exec puma"\n',

@@ -91,6 +91,16 @@ BETTER = {
         "compose.yaml#web",
         environment={"JWT_SECRET": "onlyformeasuring" * 6},
     ),
+    "a port and a database by variables": Better(
+        {
+            **NODE,
+            "s.js": f"{SERVES}process.env.DATABASE_URL",
+            "Dockerfile": IMAGE,
+            "compose.yaml": f"services: {{{WEB}, environment: "
+            f"{{PORT: 3000, DATABASE_URL: 'postgres://a:b@db:5432/c'}}}}, {DB}}}",
+        },
+        "compose.yaml#web",
+    ),
     "what webdyno doesn't start is in it": Better(
         {
             **NEEDS_MONGO,
@@ -163,6 +173,20 @@ PROGRAM: dict[str, Files] = {
         "Dockerfile": IMAGE,
         "compose.yaml": f"services: {{{WEB}, environment: [REDIS_HOST=localhost]}}, {DB}}}",
     },
+    "a database by a name that no service has": {
+        **NODE,
+        "s.js": f"{SERVES}process.env.DATABASE_URL",
+        "Dockerfile": IMAGE,
+        "compose.yaml": f"services: {{{WEB}, environment: "
+        f"['DATABASE_URL=postgres://a:b@postgres:5432/c']}}, {DB}}}",
+    },
+    "a port of its example that isn't the published one": {
+        **NODE,
+        "s.js": "app.listen(process.env.APP_PORT)\n",
+        "Dockerfile": IMAGE,
+        "compose.yaml": f"services: {{{WEB}, env_file: .env}}, {DB}}}",
+        ".env.example": "APP_PORT=8080\n",
+    },
     "a front with TLS": {
         **NODE,
         "Dockerfile": IMAGE,
@@ -202,6 +226,15 @@ def test_a_program_stays_one(tmp_path: Path, name: str) -> None:
     assert found
     assert found.start
     assert found == find_app(folder)
+
+
+def test_a_container_lacks_the_variables_that_its_program_would(tmp_path: Path) -> None:
+    sources = "app.listen(3000)\nmail(process.env.MAIL_KEY)\n"
+    folder = laid_out(tmp_path, {**NODE, "s.js": sources, "Dockerfile": IMAGE})
+    found = find_app(folder, in_containers=True)
+    assert found
+    assert (found.image, found.start) == (".", None)
+    assert "its sources read MAIL_KEY, and nothing gives them" in found.doubts[0]
 
 
 def test_what_a_compose_file_has_behind_it_is_named(tmp_path: Path) -> None:

@@ -26,10 +26,14 @@ PATHS: dict[str, tuple[Files, list[str] | None]] = {
         {
             "app/main.py": "from fastapi import FastAPI\nfrom app.api import api\n"
             'app = FastAPI()\napp.include_router(api, prefix="/v1")\n',
-            "app/api.py": "from fastapi import APIRouter\nfrom app.routers import items, users\n"
-            "api = APIRouter()\napi.include_router(items.router)\n"
+            "app/api.py": "from fastapi import APIRouter\n"
+            "from app.routers import items, own, users\n"
+            "api = APIRouter()\napi.include_router(items.router)\napi.include_router(own.router)\n"
             'api.include_router(users.router, prefix="/users")\n',
             "app/routers/__init__.py": "",
+            "app/tests.py": 'app.get("/gated")\n',
+            "app/routers/own.py": "router = APIRouter(dependencies=[Depends(current_user)])\n\n\n"
+            '@router.get("/own")\ndef own():\n    return []\n',
             "app/routers/items.py": 'router = APIRouter(prefix="/items", tags=["items"])\n\n\n'
             '@router.get("/")\ndef items(db: Session = Depends(get_db)):\n    return []\n',
             "app/routers/users.py": "router = APIRouter()\n\n\n"

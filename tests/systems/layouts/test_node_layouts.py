@@ -87,6 +87,14 @@ CASES = {
         f"{PRODUCTION} node s.js",
         f"{NPM} && npm run prestart --silent",
     ),
+    "what a script for development makes before": Case(
+        {
+            "package.json": package("nodemon s.js", "express", scripts={"prestart": "node gen.js"}),
+            "s.js": LISTENS,
+        },
+        f"{PRODUCTION} node s.js",
+        f"{NPM} && npm run prestart --silent",
+    ),
     "a build that is made before each start, too": Case(
         {
             "package.json": package(
@@ -257,7 +265,7 @@ CASES = {
         {"package.json": package("node s.js", "koa"), "s.js": "app.listen(3000)\n"},
         f"{PRODUCTION} node s.js",
         NPM,
-        says=("nothing here mentions PORT", "it binds port 3000 in s.js:1: both variants are up"),
+        says=("no call that listens reads", "it binds port 3000 in s.js:1: both variants are up"),
     ),
     "Next in a pnpm workspace": Case(
         {

@@ -127,12 +127,12 @@ CASES = {
     "Phoenix": Case(
         {
             "mix.exs": "app: :shop,\n{:phoenix, x}\nassets.deploy\n",
-            "config/runtime.exs": 'System.get_env("DATABASE_URL")',
+            "config/runtime.exs": 'import Config\nSystem.get_env("DATABASE_URL") || raise "x"',
         },
         "_build/prod/rel/shop/bin/shop start",
         "export MIX_ENV=prod && mix deps.get --only prod && mix compile && mix assets.deploy"
         " && mix release --quiet --overwrite",
-        says=("config/runtime.exs wants DATABASE_URL", "`mix phx.server` is for development"),
+        says=("its settings want DATABASE_URL", "`mix phx.server` is for development"),
         environment={"PHX_SERVER": "true"},
     ),
     "Phoenix with PostgreSQL and migrations in its release": Case(
@@ -168,7 +168,10 @@ CASES = {
         ),
     ),
     "Gin, which listens on $PORT by itself": Case(
-        {"go.mod": "module m\n", "main.go": "package main\nfunc main() { r.Run() }\n"},
+        {
+            "go.mod": "module m\n",
+            "main.go": 'package main\nimport "github.com/gin-gonic/gin"\nfunc main() { r.Run() }\n',
+        },
         "./server",
         "go build -o server .",
         others={"heeds_port": True, "doubts": ()},
@@ -242,6 +245,8 @@ CASES = {
     "ASP.NET Core with connection strings": Case(
         {
             "Shop.csproj": '<Project Sdk="Microsoft.NET.Sdk.Web">',
+            "Context.cs": "class Context { DbSet<Item> Items; }",
+            "Migrations/1.cs": '[Migration("1")]',
             "appsettings.json": '{"ConnectionStrings": {"Logs": "Data Source=logs.db"}}',
             "appsettings.Development.json": '{ // of developers\n"ConnectionStrings": {\n'
             '"Main": "Server=localhost;Port=5432;Database=shop;User Id=postgres",\n'
@@ -251,7 +256,7 @@ CASES = {
         'Password=$DB_PASSWORD" ConnectionStrings__Cache="$CACHE_HOST:$CACHE_PORT,'
         'password=$CACHE_PASSWORD" ASPNETCORE_URLS=http://127.0.0.1:$PORT dotnet out/Shop.dll',
         "dotnet publish Shop.csproj --configuration Release --output out --nologo",
-        says=("nothing here calls Database.Migrate(): setup = COMMAND",),
+        says=("nothing was found that makes its tables: setup = COMMAND",),
         others={"services": {"db": "postgresql", "cache": "redis"}},
     ),
     "ASP.NET Core with MySQL, which makes its tables": Case(

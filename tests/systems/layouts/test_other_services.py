@@ -87,6 +87,19 @@ CASES = {
         f"API_MONGO_URL=$MONGODB_URI {START}",
         {"db": "mongodb"},
     ),
+    "MongoDB next to a driver that nothing uses": Case(
+        program("mongoose.connect(process.env.MONGO_URL)", mongoose="8", mysql="2"),
+        f"MONGO_URL=$MONGODB_URI {START}",
+        {"db": "mongodb"},
+    ),
+    "PostgreSQL by the variables of its driver": Case(
+        program("const pool = new Pool()", pg="8"), START, {"db": "postgresql"}
+    ),
+    "Redis by a queue's package": Case(
+        program("queue(process.env.REDIS_HOST, process.env.REDIS_PORT)", bull="4"),
+        f"REDIS_HOST=$CACHE_HOST REDIS_PORT=$CACHE_PORT {START}",
+        {"cache": "redis"},
+    ),
     "MongoDB at a fixed address": Case(
         program("connect('mongodb://localhost:27017/x')", mongoose="8"),
         START,

@@ -58,6 +58,7 @@ CASES = {
             **RAILS,
             "Gemfile": 'gem "rails"\n',
             "package.json": {"scripts": {"build": "x", "postinstall": "npm run build"}},
+            "config/environments/production.rb": "  config.force_ssl = true\n",
             "config/routes.rb": "  namespace :api do\n    get '/data', to: 'a#b'\n"
             "    resources :dogs do\n      get :bark\n      get 'tail'\n    end\n  end\n"
             "  scope '/v1' do\n    resources :cats\n  end\n  get 'up'\n",
@@ -65,6 +66,7 @@ CASES = {
         f"bundle exec {PUMA}",
         f"{BUNDLE} && npm install --no-audit --no-fund --loglevel=error",
         ("/api/data", "/up", "/api/dogs", "/v1/cats"),
+        others={"headers": {"X-Forwarded-Proto": "https"}},
     ),
     "Rack": Case(
         {"config.ru": "case x\nwhen '/items' then 1\nend\n"},
@@ -137,6 +139,17 @@ CASES = {
         "PHP_CLI_SERVER_WORKERS=$(nproc) php -S 127.0.0.1:$PORT -t public public/index.php",
         "composer install --no-progress --no-dev --no-interaction --optimize-autoloader",
         environment={"APP_ENV": "prod"},
+    ),
+    "Symfony whose pages ask for files that a build makes": Case(
+        {
+            "composer.json": {
+                "require": {"symfony/framework-bundle": "7.*", "symfony/asset-mapper": "7.*"}
+            },
+            "public/index.php": "",
+        },
+        "PHP_CLI_SERVER_WORKERS=$(nproc) php -S 127.0.0.1:$PORT -t public public/index.php",
+        "composer install --no-progress --no-dev --no-interaction --optimize-autoloader && "
+        "php bin/console asset-map:compile",
     ),
     "Symfony with Doctrine, whose address each developer keeps": Case(
         {

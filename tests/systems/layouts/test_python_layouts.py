@@ -299,6 +299,18 @@ CASES = {
             "prepare": None,
         },
     ),
+    "Django that leads to https, and says by what it knows that": Case(
+        {
+            "requirements.txt": "django\ngunicorn\n",
+            "manage.py": MANAGE,
+            "shop/settings.py": "DEBUG = False\nALLOWED_HOSTS = ['*']\nsqlite3 = 1\n"
+            "SECURE_SSL_REDIRECT = env.bool('A', default=True)\n"
+            "SECURE_PROXY_SSL_HEADER = ('HTTP_X_FORWARDED_PROTO', 'https')\n",
+        },
+        f".venv/bin/gunicorn shop.wsgi {GUNICORN}",
+        f"{VENV} -r requirements.txt",
+        others={"headers": {"X-Forwarded-Proto": "https"}},
+    ),
     "Django that answers to a host": Case(
         {
             "requirements.txt": "django\ngunicorn\n",

@@ -323,6 +323,27 @@ def test_a_file_that_is_called_as_node_env_says_is_made(tmp_path: Path) -> None:
     )
 
 
+def test_a_file_is_made_by_both_names_where_a_source_names_both(tmp_path: Path) -> None:
+    files: Files = {
+        "package.json": {"scripts": {"start": "node s.js"}, "dependencies": {"dotenv": "1"}},
+        "s.js": "listen(process.env.PORT)\nconst file = process.env.NODE_ENV == 'development'"
+        " ? `.env.${process.env.NODE_ENV}` : '.env'\n",
+        ".env.example": "A=1\n",
+    }
+    assert build_with_env_file(tmp_path, files).startswith(
+        "cp -n .env.example .env && cp -n .env.example .env.production && npm install"
+    )
+
+
+def test_an_example_may_be_called_so_in_another_language(tmp_path: Path) -> None:
+    files: Files = {
+        "package.json": {"scripts": {"start": "node s.js"}, "dependencies": {"dotenv": "1"}},
+        "s.js": "listen(process.env.PORT)\n",
+        ".env.exemple": "A=1\n",
+    }
+    assert build_with_env_file(tmp_path, files).startswith("cp -n .env.exemple .env && npm ")
+
+
 def test_places_for_values_are_none(tmp_path: Path) -> None:
     files: Files = {
         "package.json": {"scripts": {"start": "node s.js"}, "dependencies": {"dotenv": "1"}},
@@ -428,7 +449,8 @@ def test_keys_of_a_pair_are_named(tmp_path: Path) -> None:
     reads = 'os.Getenv("JWT_PRIVATE_KEY"); os.Getenv("STRIPE_PUBLIC_KEY")\n'
     found = find_app(laid_out(tmp_path, {"go.mod": "module m\n", "main.go": SERVES_GO + reads}))
     assert found
-    (doubt,) = found.doubts
+    doubt, other = found.doubts
+    assert "its sources read STRIPE_PUBLIC_KEY, and nothing gives them" in other
     assert "read JWT_PRIVATE_KEY, which can't be made up: JWT_PRIVATE_KEY=$(cat FILE)" in doubt
     assert not found.environment
 

@@ -27,8 +27,9 @@ INSISTED_ON = {
         (
             'key := os.Getenv("A_KEY")\nif key == "" {\n\tlog.Fatal("A_KEY is not set")\n}\n'
             'b := os.Getenv("B")\nif b == "" {\n\tb = "usual"\n}\n'
+            'if c := os.Getenv("C_C"); c == "" {\n\tlog.Print("none")\n\tos.Exit(1)\n}\n'
         ),
-        {"A_KEY"},
+        {"A_KEY", "C_C"},
     ),
     "Go by a function of its own": (".go", 'url := mustGetEnv("API_URL")\n', {"API_URL"}),
     "Go by tags": (
@@ -62,9 +63,25 @@ INSISTED_ON = {
         (
             'import Config\nSystem.fetch_env!("A_A")\nb = System.get_env("B_B") ||\n  raise "b"\n'
             '# System.fetch_env!("C_C")\nd = System.get_env("D_D") || "d"\n'
+            'if e do\n  raise """\n  environment variable E_E is missing.\n  """\nend\n'
         ),
-        {"A_A", "B_B"},
+        {"A_A", "B_B", "E_E"},
     ),
+    "a list of what is required": (
+        ".ts",
+        (
+            "const requiredEnvVars: string[] = ['A_URL', \"B_KEY\",\n];\n"
+            "const requiredRoles = ['ADMIN_ROLE'];\n"
+            "requiredEnvVars.filter((name) => !process.env[name])\n"
+        ),
+        {"A_URL", "B_KEY"},
+    ),
+    "a list of Go's": (
+        ".go",
+        'required := []string{"A_URL", "B_KEY"}\nfor _, key := range required { os.Getenv(key) }\n',
+        {"A_URL", "B_KEY"},
+    ),
+    "a list of something else": (".ts", "const required = ['A_A', 'B_B'];\n", set[str]()),
     "Python as it is imported": (
         ".py",
         (

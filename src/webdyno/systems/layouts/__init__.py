@@ -12,7 +12,7 @@ from pathlib import Path
 
 from webdyno.core.registry import command
 from webdyno.core.tables import read_text
-from webdyno.systems.layouts.app import FoundApp, Layout, is_of_interest
+from webdyno.systems.layouts.app import PYTHON_QUEUE, FoundApp, Layout, is_of_interest
 from webdyno.systems.layouts.builds import with_unmade, with_words_of_image
 from webdyno.systems.layouts.cmake import find_cmake
 from webdyno.systems.layouts.compiled import find_dotnet, find_elixir, find_go, find_rust
@@ -87,18 +87,16 @@ def find_procfile(folder: Path) -> FoundApp | None:
         started = called_by(manager_of(folder, package), started)
     if own.services and own.start:  # of Java, whose databases have variables of their own
         started = own.start.partition("java ")[0] + started
-    app = FoundApp(
-        "Procfile",
-        started,
-        build,
+    app = replace(
+        own,
+        by="Procfile",
+        start=started,
+        build=build,
         prepare=" && ".join(migrates) or own.prepare,
-        setup=own.setup,
-        services=own.services,
-        environment=own.environment,
-        headers=own.headers,
         heeds_port=bool(HEEDS.search(start)),
-        ready_within_s=own.ready_within_s,
-        paths=own.paths,
+        notes=(),
+        doubts=(),
+        hindrances=frozenset(),
     )
     if is_rails(folder):
         doubts = tuple(rails_doubts(folder))
@@ -161,8 +159,6 @@ def _procfile_build(folder: Path, start: str, own: FoundApp) -> str | None:
     return own.build
 
 
-PYTHON_QUEUE = 4
-"""Connections that Python's own server takes at once without fail: it lets five wait."""
 PAGE_FOLDERS = (".", "public", "html", "www", "site", "_site", "dist")
 MOST_PATHS = 6
 

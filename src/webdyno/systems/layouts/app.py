@@ -10,12 +10,14 @@ from typing import Any, NamedTuple
 
 import tomli_w
 
-from webdyno.core.tables import as_list
+from webdyno.core.tables import as_list, read_text
 from webdyno.core.text import in_one_line
 
 FOR_MEASURING = "onlyformeasuring" * 6
 """A secret where an application wants one: long enough for every framework, and Base64 for those
 that read it so."""
+PYTHON_QUEUE = 4
+"""Connections that Python's own server takes at once without fail: it lets five wait."""
 
 
 class Hindrance(Enum):
@@ -166,7 +168,7 @@ them `**`: each multiplies what is listed."""
 SKIPPED = {
     *("node_modules", "target", "vendor", "venv", "__pycache__", "test", "tests", "dist", "build"),
     *("docs", "migrations", "spec", "e2e", "fixtures", "testdata", "testutil", "testutils"),
-    *("bin", "obj", "deps", "_build"),
+    *("bin", "obj", "deps", "_build", "Migrations"),
 }
 SAMPLES = re.compile(r"(?:\w+[_-])?(?:examples?|samples|demos?|benchmarks)")
 """Folders whose applications aren't the one that is around them."""
@@ -176,7 +178,7 @@ SOURCES = {
 }
 
 OF_TESTS = re.compile(
-    r"_test\.(?:go|py)$|\.(?:test|spec)\.[cm]?[jt]s$|^(?:test_[^/]*|conftest)\.py$"
+    r"_test\.(?:go|py)$|\.(?:test|spec)\.[cm]?[jt]s$|^(?:test_[^/]*|tests|conftest)\.py$"
 )
 """Names of files of tests, as languages have them next to sources."""
 EXPRESS_STARTS = "bin/www"
@@ -190,6 +192,17 @@ def first_of(folder: Path, *names: str) -> str | None:
 def line_of(folder: Path, path: Path, text: str, position: int) -> str:
     """Return where a position of a file's text is: `src/settings.py:12`."""
     return f"{path.relative_to(folder)}:{text.count(chr(10), 0, position) + 1}"
+
+
+def first_place(
+    folder: Path, pattern: re.Pattern[str], endings: Collection[str] | None = None
+) -> str:
+    """Return where sources match first: `src/settings.py:12`; empty for nowhere."""
+    for path in sources(folder, endings or SOURCES):
+        text = read_text(path) or ""
+        if match := pattern.search(text):
+            return line_of(folder, path, text, match.start())
+    return ""
 
 
 def matching(folder: Path, patterns: object) -> list[Path]:

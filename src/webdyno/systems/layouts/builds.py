@@ -9,8 +9,16 @@ from dataclasses import replace
 from pathlib import Path
 
 from webdyno.core.tables import json_table, read_text, table
-from webdyno.systems.layouts.app import FoundApp, Hindrance, first_of, line_of, sources
+from webdyno.systems.layouts.app import (
+    FoundApp,
+    Hindrance,
+    first_of,
+    first_place,
+    line_of,
+    sources,
+)
 from webdyno.systems.layouts.node_package import members_of, package_in
+from webdyno.systems.layouts.settings import MOST_SCRIPTS, SCRIPTS
 from webdyno.systems.layouts.start_scripts import SCRIPT_FOLDERS, SHELL_COMMENT, command_of_image
 
 COMPILED = {"go.mod", "Cargo.toml", "CMakeLists.txt"}
@@ -45,6 +53,7 @@ def with_unmade(app: FoundApp, folder: Path) -> FoundApp:
     for doubt in (
         *_unmade_files(app, folder, texts),
         *_from_outside(folder),
+        *_fetched(app, folder),
         *_uninstalled(app, folder),
         *_absent(app, folder),
         *_wants_at_build(app, folder, texts),
@@ -123,6 +132,44 @@ def _from_outside(folder: Path) -> Iterator[str]:
                 break
 
 
+FETCHES = re.compile(
+    r"\bgit clone\b[^\n;&|#]{1,200}?(?:://|git@)\S{1,200}[ \t]{1,9}"
+    r"(?P<folder>[^\s;&|-][^\s;&|]{0,99})|\b(?:curl|wget)\b[^\n;&|#]{0,300}?[ \t]"
+    r"(?:-[a-zA-Z]{0,5}[oO]|--output(?:-document)?)[ =]{1,9}(?P<file>[^\s;&|]{1,200})"
+)
+ASSIGNS = re.compile(
+    r"""^[ \t]*(?P<name>\w+)[ \t]*:?=[ \t]*["']?(?P<value>[\w.:/@-]+)["']?[ \t]*$""", re.MULTILINE
+)
+OF_VARIABLE = re.compile(r"\$[{(]?(?P<name>\w+)[})]?")
+PLAIN_PATH = re.compile(r"\w[\w-]*(?:[./][\w-]+)*")
+FETCHING = (*SCRIPTS, "Makefile", "justfile", "Dockerfile")
+FETCHED = "{by} gets {what}, which isn't in Git, and {place} names it: build has to get that first"
+
+
+def _fetched(app: FoundApp, folder: Path) -> Iterator[str]:
+    """Yield what scripts get from elsewhere and sources name."""
+    scripts = [path for pattern in FETCHING for path in sorted(folder.glob(pattern))]
+    for script in scripts[:MOST_SCRIPTS]:
+        text = read_text(script) or "" if script.is_file() else ""
+        for what in _targets(SHELL_COMMENT.sub("", text)):
+            is_there = (folder / what).exists() or script.name in (app.build or "")
+            name = re.compile(rf"[\"'/]{re.escape(what)}(?=[\"'/])")
+            if not is_there and (place := first_place(folder, name)):
+                by = script.relative_to(folder)
+                yield FETCHED.format(by=by, what=what, place=place)
+                return
+
+
+def _targets(text: str) -> Iterator[str]:
+    """Yield the relative paths at which a script puts what it gets."""
+    values = {match["name"]: match["value"] for match in ASSIGNS.finditer(text)}
+    filled = OF_VARIABLE.sub(lambda named: values.get(named["name"], named[0]), text)
+    for match in FETCHES.finditer(filled):
+        what = (match["folder"] or match["file"]).strip("\"'").removeprefix("./").rstrip("/")
+        if PLAIN_PATH.fullmatch(what):
+            yield what
+
+
 IN_FOLDER = re.compile(
     r"(?:\bcd[ \t]+|\bnode[ \t]+|--prefix[ =]|--cwd[ =])(?:\./)?(?P<inside>[\w-]+)(?=[/ \t&]|$)"
 )
@@ -163,9 +210,12 @@ def _uninstalled(app: FoundApp, folder: Path) -> Iterator[str]:
 
 
 STARTS_FILE = re.compile(
-    r"(?:^|[ \t/])(?:node|python3?)[ \t]+(?:--?(?!m\b)[\w=-]+[ \t]+){0,9}"
+    r"(?:^|[ \t/])(?:node|tsx|ts-node|python3?)[ \t]+"
+    r"(?:(?:-r|--require|--import|--loader|--project)[ \t]+\S+[ \t]+|--?(?!m\b)[\w=-]+[ \t]+){0,9}"
     r"(?:\./)?(?P<file>\w[\w./-]*)(?=[ \t]|$)"
 )
+RUNS_SCRIPT = re.compile(r"\brun (?P<name>\w[\w:.-]*)")
+OF_COMPOSER = re.compile(r"/vendor/autoload\.php\b")
 MADE_BY_BUILD = {"dist", "build", "lib", "out", ".output", ".next", "node_modules"}
 ENDINGS_OF_NODE = ("", ".js", ".mjs", ".cjs", "/index.js", ".ts")
 ABSENT = "it starts {file}, which isn't there, and nothing here makes it: --start names another"
@@ -173,7 +223,12 @@ ABSENT = "it starts {file}, which isn't there, and nothing here makes it: --star
 
 def _absent(app: FoundApp, folder: Path) -> Iterator[str]:
     """Yield a file that is started and that neither Git nor a build has."""
-    match = STARTS_FILE.search(app.start or "")
+    package, by_script = package_in(folder), RUNS_SCRIPT.search(app.start or "")
+    by_manager = package.scripts.get(by_script["name"], "") if package and by_script else ""
+    match = STARTS_FILE.search(by_manager or app.start or "")
+    by_composer = OF_COMPOSER.search(read_text(folder / "public/index.php") or "")
+    if by_composer and not ((folder / "composer.json").is_file() or (folder / "vendor").is_dir()):
+        yield NOT_HERE.format(file="public/index.php", what="vendor, by a composer.json")
     if match is None or re.search(r"\bcd ", app.start or ""):
         return
     file = match["file"]

@@ -116,7 +116,8 @@ def _go_program(folder: str, text: str, out: str) -> FoundApp:
     }
     flag = next((name for name in GO_FLAG_NAMES if name in flags), None)
     if flag is None:
-        return FoundApp("go.mod", f"./{out}", build, heeds_port=bool(GIN.search(text)))
+        heeds_port = "gin-gonic/gin" in text and GIN.search(text) is not None
+        return FoundApp("go.mod", f"./{out}", build, heeds_port=heeds_port)
     address = "$PORT" if flags[flag].isdecimal() else "127.0.0.1:$PORT"
     start, doubts = [f"./{out}", f"-{flag} {address}"], []
     for name, usual in flags.items():
@@ -224,10 +225,6 @@ SERVED_BY = {
     "redis": (re.compile(r"[\w-]:6379"), "$CACHE_HOST:$CACHE_PORT,password=$CACHE_PASSWORD"),
 }
 """By service: how .NET's connection strings look, and one for the service here."""
-MIGRATES = re.compile(r"\.(?:Migrate|MigrateAsync|EnsureCreated|EnsureCreatedAsync)\(")
-NO_MIGRATION = (
-    "nothing here calls Database.Migrate(): setup = COMMAND below [app] makes the database's tables"
-)
 
 
 def find_dotnet(folder: Path) -> FoundApp | None:
@@ -254,8 +251,6 @@ def _dotnet_app(folder: Path, project: Path, text: str) -> FoundApp:
     name = named[1] if named else project.stem
     file = project.relative_to(folder).as_posix()
     services, connections = _connected(project.parent)
-    sources_text = (read_text(path) or "" for path in sources(folder, {".cs"}))
-    has_tables = "db" not in services or any(map(MIGRATES.search, sources_text))
     return FoundApp(
         file,
         f"{connections}ASPNETCORE_URLS=http://127.0.0.1:$PORT dotnet out/{name}.dll",
@@ -263,7 +258,6 @@ def _dotnet_app(folder: Path, project: Path, text: str) -> FoundApp:
         environment={"ASPNETCORE_ENVIRONMENT": "Production", "DOTNET_CLI_TELEMETRY_OPTOUT": "1"},
         notes=("what `dotnet publish` makes is started, not `dotnet run`",),
         services=services,
-        doubts=() if has_tables else (NO_MIGRATION,),
     )
 
 
@@ -288,7 +282,6 @@ def _connected(folder: Path) -> tuple[dict[str, str], str]:
 
 
 MIX_APP = re.compile(r"\bapp:\s*:(\w+)")
-WANTS_DATABASE = re.compile(r"DATABASE_URL|DATABASE_PATH")
 MIX_RELEASE = re.compile(r"defmodule ([\w.]+\.Release)\b")
 """What `mix phx.gen.release` makes for migrations."""
 PHOENIX = {"PHX_SERVER": "true", "PHX_HOST": "localhost"}
@@ -307,10 +300,6 @@ def find_elixir(folder: Path) -> FoundApp | None:
     steps += ["mix assets.deploy"] if "assets.deploy" in text else []
     build = " && ".join(["export MIX_ENV=prod", *steps, "mix release --quiet --overwrite"])
     program = f"_build/prod/rel/{app[1]}/bin/{app[1]}"
-    config = read_text(folder / "config/runtime.exs") or ""
-    wants = sorted(set(WANTS_DATABASE.findall(config)))
-    if ":postgrex" in text:
-        wants = [want for want in wants if want != "DATABASE_URL"]
     release = MIX_RELEASE.search(read_text(folder / f"lib/{app[1]}/release.ex") or "")
     migrates = f"{program} eval {release[1]}.migrate" if release else None
     if migrates is None and any(folder.glob("priv/*/migrations/*.exs")):
@@ -322,8 +311,5 @@ def find_elixir(folder: Path) -> FoundApp | None:
         prepare=migrates,
         environment=PHOENIX | {"SECRET_KEY_BASE": FOR_MEASURING},
         notes=("a release serves it: `mix phx.server` is for development",),
-        doubts=tuple(
-            f"config/runtime.exs wants {want}: environment.{want} gives it" for want in wants
-        ),
         heeds_port=True,
     )

@@ -28,7 +28,11 @@ from webdyno.systems.layouts.compose import (
 from webdyno.systems.layouts.remedies import AS_PROGRAM, missing_tools
 from webdyno.systems.layouts.settings import IS_GIVEN, PLAIN_VALUE, example_of
 from webdyno.systems.layouts.start_scripts import SCRIPT, SCRIPT_FOLDERS, image_command
-from webdyno.systems.layouts.variables import with_no_rate_limit, with_values_for_secrets
+from webdyno.systems.layouts.variables import (
+    OF_HTTP_PORT,
+    with_no_rate_limit,
+    with_values_for_secrets,
+)
 from webdyno.systems.layouts.wanted import wanted_variables, with_wanted_variables
 from webdyno.systems.repository import top_around
 
@@ -128,14 +132,16 @@ def _image_alone(program: FoundApp, folder: Path) -> FoundApp | None:
     if name is None or not EXPOSES.search(text) or develops or images_behind(folder):
         return None
     note = f"taken is {name}: its container has the port, the tools and the versions; {NOT_SO}"
-    return FoundApp(
+    app = FoundApp(
         name,
+        ".",
         image=".",
         environment=program.environment,
         headers=program.headers,
         paths=program.paths,
         notes=(note,),
     )
+    return replace(with_wanted_variables(app, folder), start=None)
 
 
 PRODUCTION = re.compile(r"(?:docker-)?compose[.-]prod(?:uction)?\.ya?ml")
@@ -157,8 +163,14 @@ IN_ITSELF = re.compile(
     r"(?:^|//|@)(?:localhost|127\.0\.0\.1):(?:5432|3306|6379|27017|5672|9092|1433|11211|9200)\b"
     r"|^(?:jdbc:)?(?:postgres|mysql|mariadb|mongodb|redis|amqp)[^\n]{0,200}?(?:@|//)localhost\b"
 )
-HOST = re.compile(r"(?:DB|DATABASE|PG|POSTGRES|MYSQL|MONGO|REDIS|CACHE|RABBITMQ)_{0,2}HOST")
-"""Values, and names, of variables that say where another service is."""
+ASKED = re.compile(
+    r"(?:DB|DATABASE|PG|POSTGRES|MYSQL|MONGO|REDIS|CACHE|RABBITMQ)_{0,2}HOST\w{0,20}="
+    r"(?P<bare>127\.0\.0\.1$|[A-Za-z][\w-]{0,60}$)"
+    r"|=(?:jdbc:)?(?:postgres|mysql|mariadb|mongodb|redis|amqp)[a-z]{0,9}(?:\+\w{1,20})?://"
+    r"(?:[^\s/@]{0,200}@)?(?P<host>[A-Za-z][\w-]{0,60})(?=[:/?]|$)"
+)
+"""Variables that say where another service is, with its name: of this machine, or of a network."""
+LISTENS_BY = re.compile(rf"PORT|{OF_HTTP_PORT.pattern}")
 OF_TLS = {443, 8443}
 RUN_BY_NAME = re.compile(r"\b(?:npm|pnpm|yarn|bun) (?:run )?(?P<name>[\w:-]+)")
 
@@ -170,7 +182,8 @@ def _find_composition(folder: Path, *, inside: bool) -> _Composition | None:
     """
     for text in _files(folder):
         with suppress(UserError, OSError):  # such as a name that is too long for one
-            return _composition(folder, text, inside)
+            if composition := _composition(folder, text, inside):
+                return composition
     return None
 
 
@@ -197,8 +210,11 @@ def _files(folder: Path) -> Iterator[str]:
             yield place + base
 
 
-def _composition(folder: Path, text: str, inside: bool) -> _Composition:
-    """Read files; raise UserError, with the cause, where they don't describe the application."""
+def _composition(folder: Path, text: str, inside: bool) -> _Composition | None:
+    """Read files; None where they describe something else, or want what nobody sets.
+
+    Raise UserError, with the cause, where the application can't be measured as they describe it.
+    """
     files, top = compose_files(text, folder), top_around(folder) or folder
     project = read_compose(files, text, top)
     services = project.services()
@@ -212,7 +228,7 @@ def _composition(folder: Path, text: str, inside: bool) -> _Composition:
     }
     fronts = fronts_of(own)
     if project.unset or not built or len(fronts) != 1:
-        raise UserError("")
+        return None
     (name,) = fronts
     *behind, front = compose_services(files, name, text, lambda _: None, top)
     if OF_TLS & {*front.ports}:
@@ -223,8 +239,10 @@ def _composition(folder: Path, text: str, inside: bool) -> _Composition:
             raise UserError(f"{text} is for development: {each} runs {develops[0].strip()}")
         if _is_overlaid(keys, project.folder, folder):
             raise UserError(f"{text} is for development: sources lie over the image of {each}")
-    if asked := _asked_in_itself(front, folder):
-        raise UserError(f"{text}: {asked} leads {name} to itself, where no other service is")
+    if asked := _first_read(_misleading(front, behind), folder):
+        raise UserError(f"{text}: {asked} leads {name} to where no other service is")
+    if name in built and (port := _first_read(_unpublished(front), folder)):
+        raise UserError(f"{text}: {port} has {name} listen on a port that it doesn't publish")
     others = tuple(each.name for each in behind)
     app = FoundApp(
         text,
@@ -239,15 +257,30 @@ def _composition(folder: Path, text: str, inside: bool) -> _Composition:
     return _Composition(app, front, name in built, others, says)
 
 
-def _asked_in_itself(front: ComposeService, folder: Path) -> str:
-    """Return a variable by whose address a container reaches itself alone, if sources read it."""
-    names = [
-        name
-        for name, value in front.environment.items()
-        if IN_ITSELF.search(value) or (HOST.search(name) and value in {"localhost", "127.0.0.1"})
-    ]
+def _first_read(names: Sequence[str], folder: Path) -> str:
+    """Return the first of the variables that sources read; empty for none."""
     texts = [read_text(path) or "" for path in sources(folder)] if names else []
     return next((name for name in names if any(name in text for text in texts)), "")
+
+
+def _misleading(front: ComposeService, behind: Sequence[ComposeService]) -> list[str]:
+    """Return the variables by whose addresses a container reaches itself alone, or nobody."""
+    known = {name for each in behind for name in (each.name, *each.names)}
+    asked = {name: ASKED.search(f"{name}={value}") for name, value in front.environment.items()}
+    lost = {name for name, match in asked.items() if match and {*match.groups()}.isdisjoint(known)}
+    return [
+        name for name, value in front.environment.items() if name in lost or IN_ITSELF.search(value)
+    ]
+
+
+def _unpublished(front: ComposeService) -> list[str]:
+    """Return the variables for its port, where none has one that a container publishes."""
+    ports = {
+        name: value
+        for name, value in front.environment.items()
+        if LISTENS_BY.fullmatch(name) and value.isdecimal()
+    }
+    return [] if {*map(int, ports.values())} & {*front.ports} or not front.ports else [*ports]
 
 
 def _dockerfile(service: Any, around: Path) -> tuple[Path, str]:  # noqa: ANN401 (YAML)

@@ -71,7 +71,7 @@ TAKES_URL_APART = re.compile(r"\bURI\(|\bURI\.create\(")
 """In sources of the JVM's: an address that is no JDBC's, as hosters give it."""
 OF_JVM_IN_A_FILE = re.compile(r"h2database|hsqldb|\bderby\b")
 READ = {
-    "postgresql": re.compile(rf"\b(?:PGHOST|{OF_ANY})"),
+    "postgresql": re.compile(rf"\b(?:PGHOST|new (?:pg\.)?(?:Pool|Client)\(\)|{OF_ANY})"),
     "mariadb": re.compile(rf"\b(?:MYSQL_HOST|{OF_ANY})"),
     "redis": re.compile(r"\bREDIS_URL\b"),
 }
@@ -159,6 +159,11 @@ MAY_HAVE_DATABASE = re.compile(
     r"sql|database|\bdb\b|postgres|orm|\bpg\b|knex|environ|\benv\b", re.IGNORECASE
 )
 """In sources: without it a driver in a list of packages is unused."""
+NAMED_IN_SOURCES = {
+    "postgresql": re.compile(r"postgres|\bpg\b|psycopg|asyncpg", re.IGNORECASE),
+    "mariadb": re.compile(r"mysql|mariadb", re.IGNORECASE),
+}
+OF_DOCUMENTS = re.compile(r"\bmongo(?:ose|db|engine)\b|\bpymongo\b", re.IGNORECASE)
 OF_REDIS = re.compile(
     r"\b(?!TEST|\w{0,40}COMMANDER)(?:[A-Z0-9]+_){0,4}?REDIS_(?:[A-Z0-9]+_){0,2}?"
     r"(?P<part>HOST(?:NAME)?|ADDR(?:ESS)?|PORT|PASS(?:WORD)?|USER(?:NAME)?)\b"
@@ -288,7 +293,8 @@ def _not_found(service: str, folder: Path, text: str) -> Iterator[str]:
             place = line_of(folder, path, file, host.start())
             yield FIXED.format(service=service, place=place)
             return
-    if MAY_HAVE_DATABASE.search(text):
+    is_unused = OF_DOCUMENTS.search(text) and not NAMED_IN_SOURCES[service].search(text)
+    if MAY_HAVE_DATABASE.search(text) and not is_unused:
         yield ELSEWHERE.format(service=service)
 
 

@@ -170,7 +170,12 @@ def _django_headers(text: str) -> dict[str, str]:
     listed = hosts["said"] if hosts else ""
     is_open = THIS_HOST.search(listed) or re.search(READ_VARIABLE, listed)
     name = ANY_NAME.search(listed)
-    return {"Host": name[1]} if name and not is_open else {}
+    headers = {"Host": name[1]} if name and not is_open else {}
+    leads_to_https = LEADS_TO_HTTPS.search(text) and "SECURE_PROXY_SSL_HEADER" in text
+    return headers | ({"X-Forwarded-Proto": "https"} if leads_to_https else {})
+
+
+LEADS_TO_HTTPS = re.compile(r"^[ \t]*SECURE_SSL_REDIRECT[ \t]*=[^#\n]*\bTrue\b", re.MULTILINE)
 
 
 def _is_debugged(text: str) -> bool:

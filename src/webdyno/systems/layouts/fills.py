@@ -15,6 +15,11 @@ CLIENTS = {
     "mariadb": "mariadb --user=$MYSQL_USER $MYSQL_DATABASE",
 }
 """By service; they find the server by its variables."""
+OF_ANOTHER = {
+    "postgresql": re.compile(r"\bAUTO_INCREMENT\b|\bENGINE\s{0,9}=|\bTINYINT\b", re.IGNORECASE),
+    "mariadb": re.compile(r"\b(?:BIG)?SERIAL\b|\bTIMESTAMPTZ\b|::\w|\bJSONB\b", re.IGNORECASE),
+}
+"""By service: what SQL has that is for another one."""
 FOLDERS = (
     "",
     "db/",
@@ -69,6 +74,8 @@ def filled_by_files(folder: Path, service: str, sources_text: str) -> str | None
     if tables is None and (name := _one_file(folder)):
         places = (f"{Path(name).parent}/", *FOLDERS)
         text = read_text(folder / name) or ""
+        if OF_ANOTHER[service].search(text):
+            return None
         of_database = WITHOUT_LINES_OF_DATABASE if IN_LINES.search(text) else WITHOUT_DATABASE
         without = [of_database] * bool(OWN_DATABASE.search(text))
         without += [WITHOUT_OWNERS] * bool(OWNERS.search(text))

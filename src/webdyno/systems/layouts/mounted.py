@@ -169,6 +169,7 @@ def _read(path: Path) -> _File:
         says = match["api"] or match["blueprint"] or ""
         own = OF_PREFIX.search(says)
         file.routers[match["name"]] = own["path"] if own else ""
+        file.guarded |= {match["name"]} if "ependencies" in says else set()
     for match in GROUPS.finditer(file.text):
         is_guarded = GUARDS.search(match["rest"]) is not None
         file.groups[match["name"]] = (match["of"], match["path"], is_guarded)
@@ -185,7 +186,7 @@ def _read(path: Path) -> _File:
             for part in names.split(","):
                 words = re.split(r"\s+as\s+|:", part.strip())
                 file.imported[words[-1].strip()] = place
-    file.guarded = {
+    file.guarded |= {
         match["of"] for match in USES_GUARD.finditer(file.text) if GUARDS.search(match["what"])
     }
     return file

@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 from webdyno.core.tables import is_table, json_table, read_text, table
 from webdyno.systems.env_files import ENV_FILE, example_file
-from webdyno.systems.layouts.app import FoundApp, Hindrance, first_of
+from webdyno.systems.layouts.app import PYTHON_QUEUE, FoundApp, Hindrance, first_of
 from webdyno.systems.layouts.fills import filled_by_node, prisma_generates
 from webdyno.systems.layouts.node_package import (
     PACKAGE,
@@ -86,8 +86,6 @@ FRAMEWORKS = (
 FOLDERS_OF_PAGES = {"vite": "dist", "react-scripts": "build", "@vue/cli-service": "dist"}
 """By bundler: where it puts pages."""
 PAGES_SERVER = "python3 -m http.server $PORT --bind 127.0.0.1 --directory"
-PYTHON_QUEUE = 4
-"""Connections that Python's own server takes at once without fail: it lets five wait."""
 MAINS = (
     *("server.js", "index.js", "app.js", "main.js", "src/index.js", "src/server.js", "src/app.js"),
 )
@@ -130,7 +128,7 @@ def start_of(package: Package) -> NodeStart | None:
         return None
     notes = (f"`{says}` is for development: not taken",) if says and not by_framework else ()
     command = start.command and for_production(start.command)
-    return replace(start, command=command, notes=(*notes, *start.notes))
+    return replace(start, command=command, script=name, notes=(*notes, *start.notes))
 
 
 def _is_tool(package: Package, says: str) -> bool:

@@ -86,6 +86,13 @@ class Manager(NamedTuple):
         return f"{self.call} {MEMBER[self.name].format(name=name, script=script)}"
 
 
+def is_of_another(path: Path, folder: Path) -> bool:
+    """Whether a source is of a package that the one around it doesn't name, such as a front."""
+    first = path.relative_to(folder).parts[0]
+    named = read_text(folder / PACKAGE) or ""
+    return (folder / first / PACKAGE).is_file() and f"{first}" not in named
+
+
 def package_in(folder: Path) -> Package | None:
     """Read a folder's package.json, empty where it isn't one; None where there is none."""
     text = read_text(folder / PACKAGE)

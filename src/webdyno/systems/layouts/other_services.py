@@ -9,15 +9,17 @@ from typing import NamedTuple
 
 from webdyno.core.tables import read_text
 from webdyno.systems.containers import choice
-from webdyno.systems.layouts.app import FoundApp, Hindrance, line_of, sources
+from webdyno.systems.env_files import ENV_FILE
+from webdyno.systems.layouts.app import FoundApp, Hindrance, first_place, sources
 from webdyno.systems.layouts.compose import images_behind
 from webdyno.systems.layouts.databases import (
     NAMED_ADDRESS,
+    NAMED_IN_SOURCES,
     NAMES_DRIVER,
     of_prisma,
     with_exports,
 )
-from webdyno.systems.layouts.packages import DRIVERS, build_files_of_jvm, packages_of
+from webdyno.systems.layouts.packages import DRIVERS, SERVERS, build_files_of_jvm, packages_of
 from webdyno.systems.layouts.settings import PLAIN_VALUE, example_of
 from webdyno.systems.layouts.variables import variables_read
 
@@ -215,6 +217,7 @@ NOT_PROVIDED = (
     "it needs {service}, which webdyno doesn't start: have one run on this machine, which both "
     "variants then share{how}"
 )
+BY_A_KEY = ": its variables are to say where, and with which key"
 NOT_HERE = (
     "it needs {service}, of which neither the program, {program}, nor Docker is here: install one "
     "of them, or have a {service} run on this machine, which both variants then share{how}"
@@ -238,12 +241,21 @@ def with_other_services(app: FoundApp, folder: Path, seeds: str | None) -> Found
 
     `seeds` is what fills its database.
     """
-    if not app.start:
+    if not app.start or "http.server" in app.start:  # pages alone ask nobody
         return app
     packages = packages_of(folder) or _text_of(folder)
     packages += build_files_of_jvm(app.start, folder)
+    shown = f"{read_text(folder / ENV_FILE) or ''}\n{example_of(folder)}"
+    addresses = "\n".join(match["value"] for match in PLAIN_VALUE.finditer(shown))
+    for server, client in SERVERS.items():
+        if re.search(client, f"{packages_of(folder)}\n{addresses}"):
+            doubt = NOT_PROVIDED.format(service=server, how=BY_A_KEY)
+            app = app.hindered(Hindrance.BEHIND, doubt)
     images, names = images_behind(folder), variables_read(folder)
-    has_database = any(DRIVERS[name].search(packages) for name in ("postgresql", "mariadb"))
+    has_database = "db" in app.services or any(
+        DRIVERS[name].search(packages) and is_named.search(_text_of(folder))
+        for name, is_named in NAMED_IN_SOURCES.items()
+    )
     for title, other in OTHERS.items():
         is_one_of_two = has_database and other.is_database
         is_behind = any(map(other.image.fullmatch, images))
@@ -355,12 +367,8 @@ def _text_of(folder: Path) -> str:
 
 def _fixed_address(how: Started, folder: Path) -> str | None:
     """Return where sources have an address written into them."""
-    address = re.compile(rf"\b{how.schemes}://|:{how.port}\b")
-    for path in sources(folder):
-        file = read_text(path) or ""
-        if match := address.search(file):
-            return f"its address stands in {line_of(folder, path, file, match.start())}"
-    return None
+    place = first_place(folder, re.compile(rf"\b{how.schemes}://|:{how.port}\b"))
+    return f"its address stands in {place}" if place else None
 
 
 def _filled(app: FoundApp, needed: _Needed, seeds: str | None) -> FoundApp:

@@ -37,9 +37,34 @@ DRIVERS = {
     ),
     "redis": re.compile(
         r"(?<![\w-])(?:io|hi)?redis(?![\w-])|go-redis|redigo|\b(?:jedis|lettuce-core|kreds)\b"
+        r"|[\"'](?:bull(?:mq)?|cache-manager-redis-\w+)[\"']"
     ),
 }
 """By service: what a list of packages names for it."""
+SERVERS = {
+    "Microsoft SQL Server": r"\b(?:sqlsrv|sqlserver|mssql)://",
+    "SurrealDB": r"\bsurrealdb\b",
+    "Cassandra": r"\bcassandra-driver\b|\bgocql\b|\bscylla\b",
+    "Neo4j": r"\bneo4j\b",
+    "ClickHouse": r"\bclickhouse\b",
+    "InfluxDB": r"\binfluxdb",
+    "Oracle Database": r"\b(?:cx_Oracle|oracledb|godror|sijms/go-ora|oci8)\b",
+    "CouchDB": r"\b(?:couchdb|nano-couchdb)\b",
+    "ArangoDB": r"\barango(?:js|db)\b",
+    "Meilisearch": r"\bmeilisearch\b",
+    "Qdrant": r"\bqdrant\b",
+    "Weaviate": r"\bweaviate\b",
+    "PocketBase": r"[\"']pocketbase[\"']",
+    "Supabase": r"@supabase/(?:supabase-js|ssr)|\bsupabase(?:-py)?[=~<> ]",
+    "Clerk": r"@clerk/",
+    "Convex": r"[\"']convex[\"']",
+    "Appwrite": r"[\"'](?:node-)?appwrite[\"']",
+    "Sanity": r"@sanity/client|[\"']next-sanity[\"']",
+    "Contentful": r"[\"']contentful[\"']",
+    "Firebase": r"\bfirebase[-_]admin\b|[\"']firebase[\"']",
+}
+"""By what people call them: what lists of packages, or addresses, name for servers that nobody
+starts here."""
 OF_MODULE = re.compile(r"(?<!\S)(\S+?)/(?:target|build)/")
 """In how a program of the JVM's starts."""
 

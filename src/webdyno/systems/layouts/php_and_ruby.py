@@ -27,6 +27,8 @@ RAILS_ENVIRONMENT = {
     "SECRET_KEY_BASE": FOR_MEASURING,
     "RAILS_SERVE_STATIC_FILES": "1",
 }
+FORCES_TLS = re.compile(r"^[ \t]*config\.force_ssl[ \t]*=[ \t]*true\b", re.MULTILINE)
+BY_HTTPS = {"X-Forwarded-Proto": "https"}
 NO_RAILS_IN_DEVELOPMENT = "RAILS_ENV is production: in development each request checks the files"
 MOST_PATHS = 12
 
@@ -56,6 +58,8 @@ def find_ruby(folder: Path) -> FoundApp | None:
 def _rails(folder: Path, execute: str, build: str | None) -> FoundApp:
     assets = (folder / "app/assets").is_dir() and build
     routes = read_text(folder / "config/routes.rb") or ""
+    configured = read_text(folder / "config/environments/production.rb") or ""
+    leads_to_https = FORCES_TLS.search(configured)
     paths = ["/"] if ROOT.search(routes) else []
     paths += _rails_paths(routes)
     steps = [build, assets_of_rails(folder), "bin/rails assets:precompile" if assets else None]
@@ -68,6 +72,7 @@ def _rails(folder: Path, execute: str, build: str | None) -> FoundApp:
         paths=tuple(dict.fromkeys(paths))[:MOST_PATHS] or ("/",),
         notes=(NO_RAILS_IN_DEVELOPMENT,),
         doubts=tuple(rails_doubts(folder)),
+        headers=BY_HTTPS if leads_to_https else {},
     )
 
 
@@ -126,7 +131,13 @@ DOCTRINE_URL = re.compile(r"^DATABASE_URL=[\"']?(postgres(?:ql)?|mysql|mariadb):
 HAS_ADDRESS = re.compile(r"^DATABASE_URL=", re.MULTILINE)
 OF_DATABASE = re.compile(r"^[ \t]*image:[ \t]*[\"']?(postgres|mysql|mariadb)\b", re.MULTILINE)
 """In a Compose file."""
-LEXIK = "lexik/jwt-authentication-bundle"
+STEPS_OF_SYMFONY = {
+    "lexik/jwt-authentication-bundle": "lexik:jwt:generate-keypair --skip-if-exists",
+    "symfonycasts/tailwind-bundle": "tailwind:build --minify",
+    "symfonycasts/sass-bundle": "sass:build",
+    "symfony/asset-mapper": "asset-map:compile",
+}
+"""By package: what makes files that it reads in production."""
 FAKER = "fakerphp/faker"
 """What factories of seeds need, which `--no-dev` often excludes."""
 
@@ -158,8 +169,8 @@ def find_php(folder: Path) -> FoundApp | None:
     if needs & {"symfony/framework-bundle", "symfony/symfony"}:
         environment = {"APP_ENV": "prod", "APP_DEBUG": "0", "APP_SECRET": FOR_MEASURING}
         services, setup = _doctrine(folder, needs)
-        if LEXIK in needs and not (folder / "config/jwt/private.pem").is_file():
-            build = f"{build} && php bin/console lexik:jwt:generate-keypair --skip-if-exists"
+        made = [step for package, step in STEPS_OF_SYMFONY.items() if package in needs]
+        build = " && ".join([*filter(None, [build]), *(f"php bin/console {step}" for step in made)])
     front = f"{root}/index.php".removeprefix("./") if needs else ""
     start = f"{WORKERS} php -S 127.0.0.1:$PORT -t {root} {front}".rstrip()
     return FoundApp(

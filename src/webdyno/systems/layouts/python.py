@@ -233,4 +233,7 @@ def _script(folder: Path) -> str | None:
 
 def in_venv(start: str, build: str | None) -> str:
     """Return a command that calls programs in `.venv`, if that is built."""
-    return OF_VENV.sub(r"\1.venv/bin/\2", start) if makes_venv(build) else start
+    if not makes_venv(build):
+        return start
+    by_path = "PATH=$PWD/.venv/bin:$PATH " if start.startswith("make ") else ""
+    return by_path + OF_VENV.sub(r"\1.venv/bin/\2", start)

@@ -138,6 +138,7 @@ BY_NODE_ENV = re.compile(
     r"\.env(?:\.\$\{|['\"`.]{1,2}\s{0,9}\+?\s{0,9})\s{0,9}process\.env\.NODE_ENV[^}\n]{0,30}\}?(?P<rest>\.local)?"
 )
 """The name of a file of variables that ends as NODE_ENV says."""
+QUOTED_ENV_FILE = re.compile(r"""["'`/]\.env["'`]""")
 SOURCED = re.compile(
     r"^[ \t]*(?:set -a;[ \t]*)?(?:source|\.)[ \t]+\S*(?:\.env\b|ENV_FILE)", re.MULTILINE
 )
@@ -152,7 +153,9 @@ def _copies(folder: Path, example: str) -> str:
     given = [name for name in names if IS_GIVEN.fullmatch(name)]
     named = (BY_NODE_ENV.search(read_text(path) or "") for path in sources(folder, OF_NODE))
     if by_mode := next(filter(None, named), None):
-        return f"cp -n {example} {ENV_FILE}.production{by_mode['rest'] or ''}"
+        copies = f"cp -n {example} {ENV_FILE}.production{by_mode['rest'] or ''}"
+        is_one_of_two = QUOTED_ENV_FILE.search(by_mode.string)
+        return f"cp -n {example} {ENV_FILE} && {copies}" if is_one_of_two else copies
     scripts = [path for pattern in SCRIPTS for path in sorted(folder.glob(pattern))]
     texts = (read_text(path) or "" for path in scripts[:MOST_SCRIPTS] if path.is_file())
     if given and any(map(SOURCED.search, texts)):

@@ -15,6 +15,7 @@ from webdyno.systems.layouts.app import (
     line_of,
     sources,
 )
+from webdyno.systems.layouts.node_package import PACKAGE, is_of_another
 from webdyno.systems.layouts.settings import (
     CONFIGURATIONS,
     PLAIN_VALUE,
@@ -46,7 +47,7 @@ OF_ADDRESS = re.compile(
 OF_OTHERS = re.compile(
     r"(?:^|_)(?:DB|DATABASE|PG|PGADMIN|POSTGRES|POSTGRESQL|MYSQL|MARIADB|MONGO|MONGODB|REDIS|SMTP|MAIL|EMAIL"
     r"|RABBITMQ|AMQP|KAFKA|ELASTIC|ELASTICSEARCH|MEMCACHED?|STATSD|METRICS|ADMIN|DEBUG|GRPC|SSH"
-    r"|FTP|LDAP|NATS|SQL|PROXY|VITE|CLIENT|FRONTEND|DEV|TEST|REMOTE|MINIO|S3|JAEGER|OTEL)_"
+    r"|FTP|LDAP|NATS|SQL|PROXY|VITE|PUBLIC|CLIENT|FRONTEND|DEV|TEST|REMOTE|MINIO|S3|JAEGER|OTEL)_"
     r"|^PGPORT$"
 )
 """Of variables that say where something else listens."""
@@ -97,7 +98,7 @@ def with_port(app: FoundApp, folder: Path) -> FoundApp:
     configured = [path for path in sources(folder, CONFIGURES) if CONFIGURATION.match(path.name)]
     named = [folder / word for word in app.start.split() if not word.startswith("/")]
     files = (*sources(folder), *configured, *named)
-    is_fixed = _listens_on_fixed_ports_alone(folder)
+    is_fixed = _listens_on_fixed_ports_alone(app, folder)
     if not is_fixed and any(_reads_port(read_text(path) or "") for path in files):
         return app
     if not is_fixed and "PORT" in settings_of(folder):
@@ -113,16 +114,19 @@ def with_port(app: FoundApp, folder: Path) -> FoundApp:
     return replace(app, start=f"{name}={value} {app.start}", notes=(*app.notes, note))
 
 
-LISTENS_IN_GO = re.compile(
+LISTENS = re.compile(
     r"\.(?:Listen|ListenAndServe|Run|Start)\([ \t]*(?:(?P<fixed>\"[\w.]*:\d{2,5}\")|[^\s\")])"
+    r"|\.listen\([ \t]*(?:(?P<number>\d{2,5})\b|[^\s)])"
 )
+"""In Go, and in Node."""
 
 
-def _listens_on_fixed_ports_alone(folder: Path) -> bool:
-    """Whether all calls of Go's that may listen have a port written into them."""
-    texts = (read_text(path) or "" for path in sources(folder, {".go"}))
-    calls = [match["fixed"] for text in texts for match in LISTENS_IN_GO.finditer(text)]
-    return bool(calls) and all(calls)
+def _listens_on_fixed_ports_alone(app: FoundApp, folder: Path) -> bool:
+    """Whether all calls that may listen have a port written into them."""
+    endings = {".js", ".mjs", ".ts"} if app.by == PACKAGE else {".go"}
+    texts = (read_text(path) or "" for path in sources(folder, endings))
+    calls = [match for text in texts for match in LISTENS.finditer(text)]
+    return bool(calls) and all(match["fixed"] or match["number"] for match in calls)
 
 
 def _reads_port(text: str) -> bool:
@@ -248,7 +252,9 @@ ASKS = (
 def with_what_it_asks(app: FoundApp, folder: Path) -> FoundApp:
     """Name the other application that one asks, as a front asks what is behind it."""
     text = "\n".join(
-        read_text(path) or "" for path in sources(folder, SOURCES | {".svelte", ".vue"})
+        read_text(path) or ""
+        for path in sources(folder, SOURCES | {".svelte", ".vue"})
+        if not is_of_another(path, folder)
     )
     own = OWN_PORT_SHOWN.search(example_of(folder))
     asked = (

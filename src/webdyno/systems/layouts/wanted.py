@@ -9,9 +9,11 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
 from pathlib import Path
 
+from webdyno.core.format import listed_to
 from webdyno.core.tables import read_text
 from webdyno.systems.env_files import ENV_FILE
 from webdyno.systems.layouts.app import SOURCES, FoundApp, Hindrance, sources
+from webdyno.systems.layouts.node_package import is_of_another
 from webdyno.systems.layouts.settings import (
     ASSIGNED,
     CONFIGURATIONS,
@@ -19,7 +21,14 @@ from webdyno.systems.layouts.settings import (
     PLAIN_VALUE,
     example_of,
 )
-from webdyno.systems.layouts.typed_settings import CHECKED, CLAP, name_of_clap, of_python
+from webdyno.systems.layouts.typed_settings import (
+    CAPITALS,
+    CHECKED,
+    CLAP,
+    name_of_clap,
+    of_python,
+)
+from webdyno.systems.layouts.variables import VARIABLE
 
 NAME = "(?P<name>[A-Z][A-Z0-9_]+)"
 INSISTS = re.compile(
@@ -29,13 +38,21 @@ INSISTS = re.compile(
     rf"""(?:<\w{{1,30}}>)?\(\s{{0,99}}["'`]{NAME}["'`]\s{{0,99}}\)"""
 )
 """A call such as `mustEnv("NAME")` or `getOrThrow("NAME")`."""
+LISTED = re.compile(
+    r"\b(?!\w{0,60}(?:[rR]ole|[pP]ermission|[sS]cope|[fF]ield))"
+    r"\w{0,30}(?:[rR]equired|REQUIRED|[mM]andatory|MANDATORY)\w{0,30}\s{0,9}(?::[^=\n]{1,40})?"
+    r""":?=\s{0,9}(?:%w|\[\]string)?[\[({](?P<names>[\s"'`,A-Z0-9_]{3,1500})[\])}]"""
+)
+"""A list of names."""
+READ_BY_NAME = re.compile(
+    r"\benv\[\w|\benviron(?:\.get\(|\[)[a-z]|\bin os\.environ\b|[gG]etenv\([a-z]"
+    r"|\bENV(?:\[|\.\w{1,9}\??\()[a-z]"
+)
+"""Each variable of such a list."""
 OF_SVELTE = re.compile(
     r"""\bimport\s{0,9}\{(?P<names>[^{}]{1,500})\}\s{0,9}from\s{0,9}["']\$env/static/(?:private|public)["']"""
 )
 """What SvelteKit's build writes into its modules."""
-CAPITALS = re.compile(r"\b[A-Z][A-Z0-9_]+\b")
-
-
 WANTED_TYPE = re.compile(
     r"\A\s*(?:str|int|float|Secret(?:Str|Bytes)|\w+Url|\w+Dsn|EmailStr|[Ll]ist\[[\w.]+\])\s*(?:#|$)"
 )
@@ -113,10 +130,15 @@ def _of_script(text: str) -> Iterator[str]:
                 yield match["name"]
 
 
+ENDS_IF_EMPTY = (
+    r"""[ \t]*== ""(?: \|\|[^\n{&]{1,200})?[ \t]*\{[ \t]*\n(?:[^\n{}]{1,200}\n){0,2}"""
+    r"[^\n{}]{0,200}(?:\.Fatal|\bpanic\(|\bos\.Exit\b"
+    r"|\breturn [^\n]{0,99}(?:errors\.New|Errorf)\()"
+)
+"""In Go, behind a name: without a value it is an error."""
 EMPTY_IN_GO = re.compile(
     rf"""\bos\.Getenv\("{NAME}"\)(?:[ \t]*\n\s{{0,99}}if \w{{1,40}}|;[ \t]*\w{{1,40}})?"""
-    r"""[ \t]*== ""[ \t]*\{\s{0,99}"""
-    r"(?:[^\n{}]{0,200}\.Fatal|panic\(|os\.Exit|return [^\n]{0,99}(?:errors\.New|Errorf)\()"
+    rf"{ENDS_IF_EMPTY}"
 )
 REQUIRED_TAG = re.compile(
     r"""`(?=[^`\n]{0,200}(?:,\s?required|,\s?notEmpty|(?:env-)?required:"true"))"""
@@ -144,6 +166,7 @@ OF_ELIXIR = re.compile(
     rf"""\bSystem\.(?:fetch_env!\(|get_env\((?=["'][A-Z0-9_]{{1,80}}["']\)\s{{0,99}}\|\|\s{{0,99}}raise\b))"""
     rf"""["']{NAME}["']"""
 )
+RAISED_IN_ELIXIR = re.compile(rf"\benvironment variable {NAME} is (?:missing|not set)")
 RUNTIME = "import Config"
 """In a configuration of Elixir's."""
 
@@ -160,7 +183,8 @@ def _of_ruby(text: str) -> Iterator[str]:
 
 def _of_elixir(text: str) -> Iterator[str]:
     if RUNTIME in text:
-        yield from OF_ELIXIR.findall(COMMENT_OF_ELIXIR.sub("", text))
+        own = COMMENT_OF_ELIXIR.sub("", text)
+        yield from (*OF_ELIXIR.findall(own), *RAISED_IN_ELIXIR.findall(own))
 
 
 BY_LANGUAGE: Mapping[str, Callable[[str], Iterator[str]]] = {
@@ -180,6 +204,8 @@ def wanted_in(text: str, ending: str) -> Iterator[str]:
     if read := BY_LANGUAGE.get(ending):
         yield from read(text)
     yield from INSISTS.findall(text)
+    for match in LISTED.finditer(text) if READ_BY_NAME.search(text) else ():
+        yield from CAPITALS.findall(match["names"])
 
 
 GIVEN = re.compile(r"\b([A-Z][A-Z0-9_]*)=")
@@ -190,6 +216,14 @@ OF_BUNDLE = re.compile(
     r"\bimport\.meta\.env\.(VITE_\w*(?:KEY|TOKEN|UR[LI]|HOST|ENDPOINT)\w*)\b(?!\s{0,9}(?:\|\||\?|as\b))"
 )
 """What a bundle of Vite's has without a value in its place: the build reads it."""
+OF_SYMFONY = re.compile(
+    r"%env\((?!(?:\w{1,30}:){0,5}default:)(?:\w{1,30}:){0,5}([A-Z][A-Z0-9_]*)\)%"
+)
+DEFAULT_OF_SYMFONY = re.compile(r"\benv\(([A-Z][A-Z0-9_]*)\)['\"]?[ \t]*:")
+ELSEWHERE_IN_SYMFONY = re.compile(
+    r"^when@(?:dev|test):[ \t\r]*\n(?:[ \t#][^\n]*\n|\r?\n)*|#[^\n]*", re.MULTILINE
+)
+"""What development and tests alone read, and comments."""
 COMMENT_OF_SCRIPT = re.compile(r"^[ \t]*//[^\n]*", re.MULTILINE)
 OF_SETTINGS = re.compile(r"settings|conf|constants|env")
 WITH_DEFAULT = re.compile(r"\$\{([A-Z][A-Z0-9_]*):")
@@ -202,6 +236,34 @@ FRONT_HOST = "localhost"
 FRONT = f"http://{FRONT_HOST}:3000"
 CHECKS_HOST = "HostAuthorization"
 """In a source of Rack's: requests for the front's host alone are answered."""
+WANTS_HTTPS = re.compile(
+    r"""["'`](?P<name>[A-Z][A-Z0-9]*_[A-Z0-9_]+)\b[^"'`\n]{0,60}\b(?:must|should|needs?)\b"""
+    r"""[^"'`\n]{0,40}\bhttps://"""
+)
+"""In what sources say of a variable."""
+IN_PRODUCTION = re.compile(r"\b(?:production|isProd\w*)\b")
+NO_HTTPS = "in production it wants https:// in {names}: --env NAME=https://… gives them"
+READ_WITHOUT = {".js", ".mjs", ".cjs", ".ts", ".py", ".go", ".java", ".kt"}
+"""Endings of sources whose languages go on without a variable."""
+OTHERWISE = re.compile(
+    r"""["'`]\s{0,9},|["'`]?\s{0,9}[)\]]{0,3}\s{0,9}"""
+    r"(?:\|\||\?|&&|[=!]==?|=[^=>]|;[ \t]{0,9}\w{1,40}[ \t]{0,9}[!=]="
+    r"|or\b|in\b|if\b|is\b|\n\s{0,99}if\b)"
+)
+"""Behind a reading: there is another value, or it is looked at whether there is one."""
+ASKED_BEFORE = re.compile(r"(?:\b(?:if|not|elif|while)|&&|\|\||[?!])\s{0,9}\(?\s{0,9}(?:os\.)?$")
+OF_TOOLS = re.compile(r"(?:^|/)(?:scripts?|tools?|seed\w*|[^/]*seed[^/]*)(?:/|$)|\.config\.|migrat")
+USUAL = re.compile(
+    r"(?:NODE|NPM|NEXT|NUXT|VITE|REACT_APP|VUE_APP|EXPO|FLASK|DJANGO|VERCEL|RENDER|RAILWAY|HEROKU"
+    r"|FLY|GITHUB|GIT|SENTRY|OTEL|LOG|DEBUG|CORS|BUILD|VERSION|CI|TZ|HOME|PATH|PWD|USER|HOSTNAME"
+    r"|ENV|ENVIRONMENT|DYNO|APP_(?:ENV|NAME|VERSION)|TMPDIR|SHELL|TERM|XDG)(?:_\w+)?"
+)
+"""Of frameworks, hosters and shells."""
+MOST_NAMED = 8
+UNSURE = (
+    "its sources read {names}, and nothing gives them: --env NAME=VALUE gives those that it can't "
+    "do without"
+)
 LACKS = "its settings want {names}: --env NAME=VALUE gives them, environment.NAME below [app]"
 
 
@@ -216,11 +278,31 @@ def wanted_variables(folder: Path) -> set[str]:
         if any(map(OF_SETTINGS.search, path.relative_to(folder).parts)):
             wanted |= set(READ_AT_ONCE.findall(read_text(path) or ""))
     for path in sources(folder, BUNDLED):
+        if is_of_another(path, folder):
+            continue
         wanted |= set(OF_BUNDLE.findall(COMMENT_OF_SCRIPT.sub("", read_text(path) or "")))
-    files = [path for path in sources(folder, CONFIGURATIONS) if path.stem == "application"]
-    placeholders = "\n".join(read_text(path) or "" for path in files)
+    files = sources(folder, CONFIGURATIONS)
+    placeholders = "\n".join(read_text(path) or "" for path in files if path.stem == "application")
     lacking = {*WITHOUT_DEFAULT.findall(placeholders)} - {*WITH_DEFAULT.findall(placeholders)}
+    texts = (read_text(path) or "" for path in files if path.parent.name not in {"dev", "test"})
+    of_symfony = ELSEWHERE_IN_SYMFONY.sub("", "\n".join(texts))
+    lacking |= {*OF_SYMFONY.findall(of_symfony)} - {*DEFAULT_OF_SYMFONY.findall(of_symfony)}
     return wanted | lacking
+
+
+def _read_plainly(folder: Path) -> set[str]:
+    """Return the variables that sources read as if they were always there."""
+    plain, others = set[str](), set[str]()
+    for path in sources(folder, READ_WITHOUT):
+        text = read_text(path) or "" if not OF_TOOLS.search(str(path.relative_to(folder))) else ""
+        for match in VARIABLE.finditer(text):
+            before = text[max(match.start() - 40, 0) : match.start()]
+            is_of_bundle = match[0].startswith("import.meta")
+            is_asked = OTHERWISE.match(text, match.end()) or ASKED_BEFORE.search(before)
+            (others if is_asked or is_of_bundle else plain).add(match["name"])
+    return {
+        name for name in plain - others if not (USUAL.fullmatch(name) or IS_GIVEN.fullmatch(name))
+    }
 
 
 def with_wanted_variables(app: FoundApp, folder: Path) -> FoundApp:
@@ -228,8 +310,9 @@ def with_wanted_variables(app: FoundApp, folder: Path) -> FoundApp:
     if not app.start:
         return app
     wanted = wanted_variables(folder)
-    examples = {match["name"] for match in PLAIN_VALUE.finditer(example_of(folder))}
-    given = app.environment.keys() | examples | set(GIVEN.findall(f"{app.start} {app.build}"))
+    examples = {match["name"]: match["value"] for match in PLAIN_VALUE.finditer(example_of(folder))}
+    given = app.environment.keys() | examples.keys()
+    given |= set(GIVEN.findall(f"{app.start} {app.build}"))
     given |= set(ASSIGNED.findall(read_text(folder / ENV_FILE) or ""))
     lacking = sorted(
         name for name in wanted - given if not (name == "PORT" or _is_of_service(name, app))
@@ -243,8 +326,21 @@ def with_wanted_variables(app: FoundApp, folder: Path) -> FoundApp:
         if any(CHECKS_HOST in (read_text(path) or "") for path in sources(folder, {".rb"})):
             app = replace(app, headers={"Host": FRONT_HOST, **app.headers})
     lacking = [name for name in lacking if name not in fronts]
-    doubt = LACKS.format(names=", ".join(lacking))
-    return app.hindered(Hindrance.BEHIND, doubt, *lacking) if lacking else app
+    plain = _read_plainly(folder) - given - wanted - app.environment.keys()
+    said = " ".join(app.doubts)
+    if unsure := sorted(name for name in plain if name not in said):
+        doubt = UNSURE.format(names=listed_to(MOST_NAMED, unsure))
+        app = replace(app, doubts=(*app.doubts, doubt))
+    texts = [
+        text for path in sources(folder) if IN_PRODUCTION.search(text := read_text(path) or "")
+    ]
+    named = {name for text in texts for name in WANTS_HTTPS.findall(text)}
+    values = {**examples, **app.environment}
+    unsafe = sorted(name for name in named if "https:" not in values.get(name, ""))
+    for doubt, names in ((LACKS, lacking), (NO_HTTPS, unsafe)):
+        if names:
+            app = app.hindered(Hindrance.BEHIND, doubt.format(names=", ".join(names)), *names)
+    return app
 
 
 def _address_of_front(name: str, folder: Path) -> str:
