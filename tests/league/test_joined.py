@@ -47,6 +47,15 @@ def test_stacks_of_three_runs_get_their_ranks_whatever_the_day_was_like(drift: f
     assert joined.figures["axum"].estimate == pytest.approx(RATES["axum"], rel=0.05)
 
 
+def test_a_figure_of_another_run_has_the_uncertainty_of_the_stacks_that_join_it() -> None:
+    joined = join(three_runs())
+    measured = joined.of_stack["axum"].value("axum", joined.decide_on)
+    assert measured
+    assert measured.interval
+    shown, own = (each.high / each.low for each in (joined.figures["axum"], measured.interval))
+    assert own < shown < own**2
+
+
 @pytest.mark.long
 def test_hardly_a_league_has_a_wrong_rank() -> None:
     close = {name: 50_000.0 * 1.03**place for place, name in enumerate(RATES)}

@@ -29,11 +29,13 @@ def test_those_that_had_not_warmed_up_come_last_and_share_the_time_left(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     asked: list[tuple[str, list[str], float]] = []
+    warmups_s: list[float | None] = []
 
     def measured(
         name: str, experiment: Experiment, _known: Catalogue, out: Path, _caller: Caller
     ) -> MeasuredRun:
         asked.append((name, list(experiment.variants), experiment.measure.budget_s))
+        warmups_s.append(experiment.measure.warmup_s)
         run = with_cold(run_of(list(experiment.variants)), COLD, 0.1)
         now = datetime.now(UTC)
         head = run.head.replace(experiment=experiment, started_at=now, machine=machine())
@@ -58,3 +60,5 @@ def test_those_that_had_not_warmed_up_come_last_and_share_the_time_left(
     first, second, *then = (budget_s for *_, budget_s in asked)
     assert max(first, second) < SITTING_S / 4
     assert then == [pytest.approx(SITTING_S / 2, rel=0.01), pytest.approx(SITTING_S, rel=0.01)]
+    assert warmups_s[:2] == [None, None]
+    assert all(warmup_s and warmup_s > 5 for warmup_s in warmups_s[2:]), warmups_s

@@ -83,8 +83,8 @@ def test_a_table_says_whose_cpu_time_it_is(tmp_path: Path) -> None:
     (standing,) = results_of(LeagueFolder(tmp_path), Catalogue.load()).standings
     entry = standing.entries[0]
     shared = entry.replace(cpus_by_service={"go": 0.3, "db": 0.6, "idle": 0.01})
-    assert services_words(shared) == "db 66%, go 33%"
-    assert services_words(entry.replace(cpus_by_service={"go": 0.9})) == ""
+    assert services_words(shared, {"db": "PostgreSQL"}) == "of it PostgreSQL 66%, go 33%"
+    assert services_words(entry.replace(cpus_by_service={"go": 0.9}), {}) == ""
 
 
 def test_the_page_of_a_stack_says_how_to_repeat_it(pages: dict[str, str]) -> None:

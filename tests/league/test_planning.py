@@ -10,11 +10,13 @@ from hypothesis import strategies as st
 from webdyno.core.question import FEWEST_IN_RACE
 from webdyno.league.planning import (
     ANCHORS,
+    LONGEST_WARMUP_S,
     MOST_AT_ONCE,
     Held,
     anchors_of,
     cold_of,
     groups_left,
+    long_warmup_s,
     missing,
     next_group,
     statements_together,
@@ -33,6 +35,14 @@ def test_what_was_never_measured_is_missing_and_so_is_what_is_old_or_changed() -
     runs = [held("a", "b", changed="b"), held("c", "d", days_ago=31)]
     assert missing(["a", "b", "c", "d", "e"], runs, NOW, MONTH) == ["b", "c", "d", "e"]
     assert missing(["c"], [held("c"), held("c", days_ago=31)], NOW, MONTH) == []
+
+
+def test_a_run_that_no_warm_stack_joins_with_others_is_measured_again() -> None:
+    first = held(*"abcd", days_ago=2)
+    apart = Held(NOW, [*"abef"], [*"abef"], cold=frozenset("ab"))
+    assert missing([*"abcdef"], [apart, first], NOW, MONTH) == [*"ef"]
+    by_one = Held(NOW, [*"abef"], [*"abef"], cold=frozenset("a"))
+    assert missing([*"abcdef"], [by_one, first], NOW, MONTH) == []
 
 
 def test_the_first_run_has_no_anchors_and_later_ones_share_two() -> None:
@@ -98,7 +108,7 @@ def test_all_runs_of_a_task_share_the_risk(runs: int, lacking: int, statements: 
 @pytest.mark.parametrize(
     ("left_s", "runs_left", "time_s"),
     [
-        pytest.param(7200, 60, 150, id="breadth before precision"),
+        pytest.param(7200, 60, 200, id="breadth before precision"),
         pytest.param(7200, 24, 300, id="its share"),
         pytest.param(7200, 6, 400, id="no more than is of use"),
         pytest.param(120, 6, 120, id="what is left"),
@@ -107,6 +117,18 @@ def test_all_runs_of_a_task_share_the_risk(runs: int, lacking: int, statements: 
 )
 def test_a_run_has_its_share_of_the_time(left_s: float, runs_left: int, time_s: float) -> None:
     assert time_of_run(100, left_s, runs_left) == time_s
+
+
+@pytest.mark.parametrize(
+    ("spare_s", "warmup_s"),
+    [
+        pytest.param(100, None, id="pilots know better"),
+        pytest.param(1600, 6, id="most of what is left"),
+        pytest.param(16_000, LONGEST_WARMUP_S, id="no longer than is of use"),
+    ],
+)
+def test_what_was_cold_gets_a_long_warm_up(spare_s: float, warmup_s: float | None) -> None:
+    assert long_warmup_s(spare_s, 16, 10) == warmup_s
 
 
 @given(stacks=st.integers(min_value=3, max_value=70), most=st.integers(min_value=4, max_value=12))

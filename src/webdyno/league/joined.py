@@ -11,11 +11,10 @@ both had the same version of it, warmed up.
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from functools import partial
 from itertools import combinations
-from math import exp, log, log1p
-from operator import mul
+from math import exp, hypot, log, log1p
 from statistics import fmean
+from typing import NamedTuple
 
 import numpy as np
 
@@ -49,7 +48,7 @@ class Joined:
     of_stack: dict[str, JudgedRun]
     """The run that has a stack's newest result."""
     figures: dict[str, Interval]
-    """By stack: what was measured of it, on the scale of all runs."""
+    """By stack: what was measured of it, on the scale of the newest run."""
 
     @property
     def decide_on(self) -> str:
@@ -88,29 +87,50 @@ def _figures(
     for stack, run in of_stack.items():
         value = run.value(stack, metric)
         if value and value.interval:
-            yield stack, value.interval.map(partial(mul, scales[run]))
+            yield stack, _Log.of(value.interval).plus(scales[run]).interval
 
 
-def _scales(runs: Sequence[JudgedRun]) -> dict[JudgedRun, float]:
+class _Log(NamedTuple):
+    """ln of a value, with the half-width of its interval."""
+
+    centre: float
+    half_width: float
+
+    @classmethod
+    def of(cls, interval: Interval) -> "_Log":
+        return cls(log(interval.estimate), log(interval.high / interval.low) / 2)
+
+    @property
+    def interval(self) -> Interval:
+        low, high = self.centre - self.half_width, self.centre + self.half_width
+        return Interval(estimate=exp(self.centre), low=exp(low), high=exp(high))
+
+    def plus(self, other: "_Log") -> "_Log":
+        """Add what was measured apart from it."""
+        return _Log(self.centre + other.centre, hypot(self.half_width, other.half_width))
+
+
+def _scales(runs: Sequence[JudgedRun]) -> dict[JudgedRun, _Log]:
     """Return what brings each run's values next to the newest run's, by the stacks they share."""
     metric = runs[0].decide_on
-    known: dict[str, tuple[JudgedRun, float]] = {}
-    scales: dict[JudgedRun, float] = {}
+    known: dict[str, tuple[JudgedRun, _Log]] = {}
+    scales: dict[JudgedRun, _Log] = {}
     for run in runs:
         values = {
-            stack: log(figure.interval.estimate)
+            stack: _Log.of(figure.interval)
             for stack in run.joining
-            if (figure := run.value(stack, metric)) and figure.interval
+            if (figure := run.value(stack, metric)) and figure.interval and figure.interval.low > 0
         }
         apart = [
-            known[stack][1] - measured
+            known[stack][1].plus(_Log(-measured.centre, measured.half_width))
             for stack, measured in values.items()
             if stack in known and run.has_same(stack, known[stack][0])
         ]
-        factor = fmean(apart) if apart else 0.0
-        scales[run] = exp(factor)
+        centre = fmean(each.centre for each in apart) if apart else 0.0
+        around = hypot(*(each.half_width for each in apart)) / max(len(apart), 1)
+        scales[run] = _Log(centre, around)
         for stack, measured in values.items():
-            known.setdefault(stack, (run, measured + factor))
+            known.setdefault(stack, (run, measured.plus(scales[run])))
     return scales
 
 

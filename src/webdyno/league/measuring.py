@@ -7,6 +7,7 @@ from datetime import UTC, datetime, timedelta
 from functools import cached_property, partial
 from pathlib import Path
 
+from webdyno.comparison import question_of
 from webdyno.comparison.sentences import ranking_headline
 from webdyno.core.errors import OperationError, UserError
 from webdyno.core.format import count, duration, typed_duration
@@ -21,6 +22,7 @@ from webdyno.league.planning import (
     Held,
     cold_of,
     groups_left,
+    long_warmup_s,
     missing,
     next_group,
     statements_together,
@@ -148,11 +150,13 @@ class Sitting:
             need_s = least_s(arranged.experiment, arranged.catalogue)
             if need_s <= left_s:
                 self._tried |= {(lack.task, stack, stack in lack.cold) for stack in new}
-                if lack.cold.issuperset(new):
-                    time_s = left_s / (1 + self._cold_tasks())
-                else:
+                if not lack.cold.issuperset(new):
                     time_s = time_of_run(need_s, left_s, self._due - self.measured)
-                return partial(self._measure, lack, stacks, max(need_s, time_s))
+                    return partial(self._measure, lack, stacks, max(need_s, time_s))
+                time_s = max(need_s, left_s / (1 + self._cold_runs()))
+                rounds = question_of(arranged.experiment).fewest_rounds
+                warmup_s = long_warmup_s(time_s - need_s, rounds, len(stacks))
+                return partial(self._measure, lack, stacks, time_s, warmup_s)
         if not self.measured:
             would_do = typed_duration(LEAST_ROOM * need_s)
             raise UserError(
@@ -161,12 +165,16 @@ class Sitting:
             )
         return None
 
-    def _cold_tasks(self) -> int:
-        """Count the tasks at which stacks that hadn't warmed up wait to be measured again."""
-        return sum(bool(self._untried(lack, cold=True)) for lack in self.lacks())
+    def _cold_runs(self) -> int:
+        """Count the runs that measure again what hadn't warmed up and wasn't tried since."""
+        return sum(groups_left(self._untried(lack, cold=True), lack.held) for lack in self.lacks())
 
-    def _measure(self, lack: Lack, stacks: Sequence[str], time_s: float) -> MeasuredRun:
-        name, experiment, catalogue = self.asking.arrange(lack.task, stacks, lack.together, time_s)
+    def _measure(
+        self, lack: Lack, stacks: Sequence[str], time_s: float, warmup_s: float | None = None
+    ) -> MeasuredRun:
+        name, experiment, catalogue = self.asking.arrange(
+            lack.task, stacks, lack.together, time_s=time_s, warmup_s=warmup_s
+        )
         began = datetime.now().astimezone()
         out = self.folder.path / machine_folder(self.machine) / name / f"{began:%Y-%m-%d-%H%M%S}"
         self.asking.caller.notify(f"\n{lack.task.words}: {', '.join(stacks)}")

@@ -7,6 +7,7 @@ from hashlib import sha256
 from pathlib import Path
 from typing import Any
 
+from webdyno.comparison.comparison import DELTA
 from webdyno.comparison.sentences import places_of, rank_words
 from webdyno.config import Catalogue
 from webdyno.core import format as text
@@ -29,6 +30,7 @@ from webdyno.league.words import (
     cells,
     headings,
     interval_words,
+    joined_words,
     limit_words,
     load_words,
     machine_facts,
@@ -79,7 +81,9 @@ class Pages:
             "about.html": self._drawn(
                 "about.html", "about.html", machines=self._machine_sections()
             ),
-            "compare.html": self._drawn("compare.html", "compare.html", pairs=self._pairs()),
+            "compare.html": self._drawn(
+                "compare.html", "compare.html", pairs=self._pairs(), delta=text.percent(DELTA)
+            ),
             "league.csv": sheet_of(self.results),
             "league.json": self.results.model_dump_json() + "\n",
         }
@@ -134,9 +138,7 @@ class Pages:
             ],
             "confidence": f"All ranks of this table hold together with "
             f"{text.percent(standing.confidence)} confidence.",
-            "joined": f"They come from {standing.runs} runs, joined by stacks that these share."
-            if standing.runs > 1
-            else "They come from one run.",
+            "joined": joined_words(standing),
         }
 
     def _row(self, entry: Entry, standing: Standing, at_rate: Standing | None) -> View:
@@ -159,8 +161,14 @@ class Pages:
             else None,
             "cells": list(cells(entry, standing, at_rate)),
             "limit": limit_words(entry),
-            "services": services_words(entry),
+            "services": services_words(entry, self._titles_of_site(standing.site)),
+            "out": entry.out,
         }
+
+    def _titles_of_site(self, name: str) -> dict[str, str]:
+        """Return by role the titles of the services that a site brings, such as its database."""
+        site = self.catalogue.sites.get(name)
+        return {role: each.service.title for role, each in site.services.items()} if site else {}
 
     def _at_rate(self, standing: Standing) -> Standing | None:
         """Return the same site at a common rate on the same machine, where it was measured."""
@@ -235,7 +243,12 @@ class Pages:
                     continue
                 at_rate = self._at_rate(standing)
                 heading = self._heading(standing)
+                titles |= self._titles_of_site(standing.site)
+                measured = entry.figures.get(standing.decide_on)
+                value, around = interval_words(standing.decide_on, measured)
                 of_entry = {
+                    "value": value,
+                    "around": around,
                     "heading": heading,
                     "date": f"{entry.measured_at:%Y-%m-%d}",
                     "run": entry.run,

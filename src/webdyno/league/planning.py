@@ -15,9 +15,12 @@ ANCHORS = 2
 PLACES = (1 / 3, 2 / 3)
 """Where in a ranking anchors should stand: those at its ends say little of the others."""
 
-LEAST_ROOM, MOST_ROOM = 1.5, 4.0
-"""A run's time, as a multiple of what it is expected to take: programs may start slowly, and ranks
-that are open take more rounds."""
+LEAST_ROOM, MOST_ROOM = 2.0, 4.0
+"""A run's time, as a multiple of what it is expected to take: programs may start slowly, warm-ups
+take what their pilots find, and ranks that are open take more rounds."""
+WARMUP_SHARE = 0.6
+"""Of the time that a run has to spare, for warm-ups of those that an earlier one left cold."""
+LONGEST_WARMUP_S, LEAST_WARMUP_S = 20.0, 1.0
 
 
 @dataclass(frozen=True)
@@ -50,14 +53,17 @@ class Group:
 def missing(
     able: Sequence[str], held: Sequence[Held], now: datetime, older_than: timedelta
 ) -> list[str]:
-    """Return the stacks without a result that counts: a fresh one, of that program, warmed up."""
-    fresh = {
-        stack
-        for run in held
-        if now - run.began <= older_than
-        for stack in run.stacks
-        if stack not in run.changed | run.cold
-    }
+    """Return the stacks without a result that counts: a fresh one, of that program, warmed up.
+
+    It has to be comparable, too: not of a run that shares no warm stack with those before it.
+    """
+    fresh, joined = set[str](), set[str]()
+    for run in sorted(held, key=lambda run: run.began):
+        joining = set(run.ranked) - run.cold
+        if now - run.began > older_than or (joined and joined.isdisjoint(joining)):
+            continue
+        joined |= joining
+        fresh |= set(run.stacks) - run.changed - run.cold
     return [stack for stack in able if stack not in fresh]
 
 
@@ -136,3 +142,12 @@ def time_of_run(need_s: float, left_s: float, runs_left: int) -> float:
     """
     share_s = left_s / max(runs_left, 1)
     return min(left_s, max(LEAST_ROOM * need_s, min(share_s, MOST_ROOM * need_s)))
+
+
+def long_warmup_s(spare_s: float, rounds: int, stacks: int) -> float | None:
+    """Return the warm-up of stacks that hadn't warmed up before; None where no time is left for it.
+
+    The load that their pilots saw didn't show how long they need.
+    """
+    warmup_s = WARMUP_SHARE * spare_s / (rounds * stacks)
+    return min(warmup_s, LONGEST_WARMUP_S) if warmup_s >= LEAST_WARMUP_S else None

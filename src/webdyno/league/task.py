@@ -55,10 +55,21 @@ class Asking(NamedTuple):
     overrides: Sequence[Override] = ()
 
     def arrange(
-        self, task: Task, stacks: Sequence[str], together: int = 1, time_s: float | None = None
+        self,
+        task: Task,
+        stacks: Sequence[str],
+        together: int = 1,
+        *,
+        time_s: float | None = None,
+        warmup_s: float | None = None,
     ) -> Arrangement:
-        """Return the ranking of some stacks at a task; within a time, where one is given."""
+        """Return the ranking of some stacks at a task; within a time, where one is given.
+
+        `warmup_s`: of all of them, unless the user set one; by default their pilots find it.
+        """
         overrides = [*self.overrides]
+        if warmup_s is not None:
+            overrides.insert(0, Override(("measure", "warmup_s"), round(warmup_s, 2), "league"))
         if task.rate_rps is not None:
             flag = f"--rate {task.rate_rps:g}"
             overrides += [

@@ -1,6 +1,6 @@
 """How a league's figures are said, on all of its pages."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 
 from webdyno.core import format as text
 from webdyno.core.base import Interval
@@ -48,6 +48,18 @@ def load_words(standing: Standing) -> str:
         return f"All get {standing.rate_rps:,g} requests per second; the cheapest is best."
     return (
         f"{standing.connections} connections at full speed: the next request after each response."
+    )
+
+
+def joined_words(standing: Standing) -> str:
+    """Return how a table's figures hang together."""
+    if standing.runs == 1:
+        return "They come from one run."
+    return (
+        f"They come from {standing.runs} runs, joined by stacks that these share. What ranks are "
+        "by is shown on the scale of the newest run, as if all had been measured in it; CPU per "
+        "request and memory are of the run that measured a stack. Compare knows whether two "
+        "differ: a pair that was measured in one run is surer than whiskers show."
     )
 
 
@@ -117,11 +129,15 @@ def limit_words(entry: Entry) -> str:
     return f"CPU, {busy} busy" if entry.limited_by == "cpu" else f"waits, CPU {busy}"
 
 
-def services_words(entry: Entry) -> str:
-    """Return how a stack's services share what they use of the CPUs; nothing where it is one's."""
+def services_words(entry: Entry, titles: Mapping[str, str]) -> str:
+    """Return how a stack's services share what they use of the CPUs; nothing where it is one's.
+
+    `titles`: of services that don't go by their role.
+    """
     whole = sum(entry.cpus_by_service.values())
     shares = {role: cpus / whole for role, cpus in entry.cpus_by_service.items() if whole}
     large = sorted((share, role) for role, share in shares.items() if share >= LEAST_SHOWN)
     if len(large) < 2:
         return ""
-    return ", ".join(f"{role} {text.percent(share)}" for share, role in reversed(large))
+    shown = (f"{titles.get(role, role)} {text.percent(share)}" for share, role in reversed(large))
+    return f"of it {', '.join(shown)}"
