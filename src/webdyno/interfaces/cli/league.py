@@ -32,6 +32,7 @@ if TYPE_CHECKING:  # pydantic takes a while to import
 PAGES = "pages"
 SITTING_S = 2 * 3600.0
 DAYS = "d"
+JUDGING = "judging the league's runs, some seconds for each"
 
 
 @Parameter(name="*")
@@ -178,7 +179,9 @@ def _sit(sitting: "Sitting") -> Exit:
     from webdyno.league.measuring import words_of
     from webdyno.media.console import notify, plain_console
 
-    notify(words_of(sitting.lacks()))
+    with plain_console(stderr=True).status(JUDGING):
+        lacks = sitting.lacks()
+    notify(words_of(lacks))
     finished = sitting.measure_all()
     left = sitting.lacks()
     console = plain_console()
@@ -203,7 +206,8 @@ def _write_pages(folder: Path, site: Path, known: "Catalogue") -> Exit:
 
     if str(site) in known.sites and not site.exists():
         raise UserError(f"--site {site}: is where pages are written; --sites {site} selects a site")
-    written = _pages_of(LeagueFolder(folder), site, known)
+    with plain_console(stderr=True).status(JUDGING):
+        written = _pages_of(LeagueFolder(folder), site, known)
     if not written:
         measure = command("league", "--time", "2h")
         raise UserError(f"{folder}: there is no finished run of a league; {measure} measures one")
