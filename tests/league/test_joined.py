@@ -158,3 +158,4 @@ def test_a_stack_that_had_not_warmed_up_joins_nothing() -> None:
     )
     verdicts = {(pair.a, pair.b): pair.verdict for pair in joined.ranking.pairs}
     assert verdicts["axum", "express"] is Verdict.FASTER
+    assert joined.of_stack["fastify"] is joined.runs[1], "it was warm there"

@@ -119,9 +119,15 @@ def current_runs(newest_first: Sequence[JudgedRun]) -> list[JudgedRun]:
 
 
 def newest_of(newest_first: Sequence[JudgedRun]) -> dict[str, JudgedRun]:
-    """Return by stack the run that has its newest result."""
+    """Return by stack the run that has its newest result.
+
+    One that hadn't warmed up gives way to an earlier one of the same program that had.
+    """
     by_stack: dict[str, JudgedRun] = {}
     for run in newest_first:
         for stack in run.stacks:
-            by_stack.setdefault(stack, run)
+            newest = by_stack.setdefault(stack, run)
+            is_warmer = stack in newest.cold and stack not in run.cold
+            if is_warmer and run.has_same(stack, newest):
+                by_stack[stack] = run
     return by_stack
