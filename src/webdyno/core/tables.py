@@ -38,8 +38,8 @@ _AROUND_KEYS = re.compile(r"[=,{}\[\]\n]")
 class ReadingLimit:
     """How much more is read in all; each time counts that a file is read."""
 
-    files: int = 20_000
-    size_bytes: int = 64 * MIB
+    files: int = 25_000
+    size_bytes: int = 80 * MIB
 
     @property
     def is_reached(self) -> bool:

@@ -107,3 +107,17 @@ def test_where_a_guard_is_before_all_few_paths_are_for_everybody(tmp_path: Path)
     assert untried_paths(app, tmp_path) == ["/items", "/health"]
     laid_out(tmp_path, {"m.ts": "providers: [{ provide: APP_GUARD, useClass: Login }]\n"})
     assert untried_paths(app, tmp_path) == ["/health"]
+
+
+def test_pages_of_phoenix_are_live_and_some_want_a_login(tmp_path: Path) -> None:
+    router = 'get "/health", A, :b\nlive "/", HomeLive\nlive "/store", StoreLive\n'
+    files: Files = {
+        "mix.exs": "app: :shop,\n{:phoenix, x}\n",
+        "lib/shop_web/router.ex": f"pipe_through :browser\n{router}",
+    }
+    app = find_app(laid_out(tmp_path, files))
+    assert app
+    assert untried_paths(app, tmp_path) == ["/health", "/", "/store"]
+    guarded = f"pipe_through [:browser, :require_authenticated_user]\n{router}"
+    laid_out(tmp_path, {"lib/shop_web/router.ex": guarded})
+    assert untried_paths(app, tmp_path) == ["/health", "/"]

@@ -92,9 +92,11 @@ class _File:
 GUARDS_ALL = re.compile(
     r"\bAPP_GUARD\b|\buseGlobalGuards\(|\bSecurityFilterChain\b|\bWebSecurityConfigurerAdapter\b"
     r"|\bbefore_action :authenticate_\w+|\bLoginRequiredMiddleware\b"
-    r"|\bpath: \^/, roles: (?!PUBLIC_ACCESS)"
+    r"|\bpath: \^/, roles: (?!PUBLIC_ACCESS)|\bpipe_through\b[^\n]{0,80}?(?:auth|login|protected)"
+    r"|:(?:live_user_required|ensure_authenticated)\b"
 )
-"""Of NestJS, Spring, Rails, Django and Symfony, in sources or settings: most paths want a login."""
+"""Of NestJS, Spring, Rails, Django, Symfony and Phoenix, in sources or settings: most paths want a
+login."""
 STAYS_OPEN = re.compile(
     r"/(?:api/)?(?:v\d/)?(?:health\w*|ping|status|readyz|livez|log-?in|sign-?in|register|sign-?up"
     r"|docs|public[\w/-]*)?"

@@ -20,7 +20,7 @@ from webdyno.systems.layouts.app import FoundApp, first_of, sources
 
 IN_SOURCES = re.compile(
     r"""(?:\.(?:get|route|map_?get)\(|HandleFunc\(|\.Handle\(|\b(?:get|post|put|patch|delete)\(?"""
-    r"""|\bwhen|Route::\w+\(|(?:Get|Post|Put|Patch|Delete|Request)Mapping\(|\.Map(?:Get|Post)\("""
+    r"""|\bwhen|\blive\b|Route::\w+\(|(?:Get|Post|Put|Patch|Delete|Request)Mapping\(|\.Map(?:Get|Post)\("""
     r"""|\.(?:post|put|patch|delete)\(|\bCROW_ROUTE\(\w+,|\bregisterHandler\()"""
     r"""\s*(?:value\s*=\s*|path\s*=\s*)?"""
     r"""["'`](?:(?P<method>[A-Z]+) )?(?P<path>/[\w./:<>{}*$-]*)["'`]""",

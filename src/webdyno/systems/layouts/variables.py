@@ -183,7 +183,8 @@ def _bound(line: str) -> str | None:
 
 SIGNS = re.compile(
     r"(?:(?:APP|FLASK|DJANGO)_)?SECRET(?:_KEY)?(?:_BASE)?|(?:[A-Z0-9]+_{1,2}){0,3}?"
-    r"(?:SESSION|COOKIE|JWT|TOKEN|AUTH|CSRF|SIGNING|HMAC|SECURITY)_(?:SIGNING_)?(?:SECRET|KEY|SECRET_KEY)"
+    r"(?:SESSION|COOKIE|JWT|TOKEN|AUTH|CSRF|SIGNING|HMAC|SECURITY)"
+    r"_(?:(?:SIGNING|ACCESS|REFRESH)_)?(?:SECRET|KEY|SECRET_KEY)"
 )
 """Names of such variables; those of keys for what is elsewhere have others."""
 

@@ -290,19 +290,23 @@ def wanted_variables(folder: Path) -> set[str]:
     return wanted | lacking
 
 
-def _read_plainly(folder: Path) -> set[str]:
-    """Return the variables that sources read as if they were always there."""
-    plain, others = set[str](), set[str]()
+def _read_in_good_faith(folder: Path) -> tuple[set[str], set[str]]:
+    """Return the variables that sources read as if they were always there.
+
+    The others are those that they want to have https in, in production.
+    """
+    plain, others, safe = set[str](), set[str](), set[str]()
     for path in sources(folder, READ_WITHOUT):
-        text = read_text(path) or "" if not OF_TOOLS.search(str(path.relative_to(folder))) else ""
-        for match in VARIABLE.finditer(text):
+        text = read_text(path) or ""
+        safe |= set(WANTS_HTTPS.findall(text)) if IN_PRODUCTION.search(text) else set()
+        is_tool = OF_TOOLS.search(str(path.relative_to(folder)))
+        for match in VARIABLE.finditer(text) if not is_tool else ():
             before = text[max(match.start() - 40, 0) : match.start()]
             is_of_bundle = match[0].startswith("import.meta")
             is_asked = OTHERWISE.match(text, match.end()) or ASKED_BEFORE.search(before)
             (others if is_asked or is_of_bundle else plain).add(match["name"])
-    return {
-        name for name in plain - others if not (USUAL.fullmatch(name) or IS_GIVEN.fullmatch(name))
-    }
+    named = (USUAL, IS_GIVEN)
+    return {it for it in plain - others if not any(each.fullmatch(it) for each in named)}, safe
 
 
 def with_wanted_variables(app: FoundApp, folder: Path) -> FoundApp:
@@ -326,17 +330,13 @@ def with_wanted_variables(app: FoundApp, folder: Path) -> FoundApp:
         if any(CHECKS_HOST in (read_text(path) or "") for path in sources(folder, {".rb"})):
             app = replace(app, headers={"Host": FRONT_HOST, **app.headers})
     lacking = [name for name in lacking if name not in fronts]
-    plain = _read_plainly(folder) - given - wanted - app.environment.keys()
-    said = " ".join(app.doubts)
-    if unsure := sorted(name for name in plain if name not in said):
+    plain, safe = _read_in_good_faith(folder)
+    said, values = " ".join(app.doubts), {**examples, **app.environment}
+    unsure = sorted(name for name in plain - given - wanted - values.keys() if name not in said)
+    if unsure:
         doubt = UNSURE.format(names=listed_to(MOST_NAMED, unsure))
         app = replace(app, doubts=(*app.doubts, doubt))
-    texts = [
-        text for path in sources(folder) if IN_PRODUCTION.search(text := read_text(path) or "")
-    ]
-    named = {name for text in texts for name in WANTS_HTTPS.findall(text)}
-    values = {**examples, **app.environment}
-    unsafe = sorted(name for name in named if "https:" not in values.get(name, ""))
+    unsafe = sorted(name for name in safe if "https:" not in values.get(name, ""))
     for doubt, names in ((LACKS, lacking), (NO_HTTPS, unsafe)):
         if names:
             app = app.hindered(Hindrance.BEHIND, doubt.format(names=", ".join(names)), *names)
