@@ -264,6 +264,32 @@ NAMED: dict[str, tuple[Files, str]] = {
         },
         "in production it wants https:// in API_URL",
     ),
+    "files that a library of Go's has stored elsewhere": (
+        {
+            "go.mod": "module m\nrequire github.com/minio/minio-go/v7 v7.0.1\n",
+            "main.go": f'{GO}minio.New(os.Getenv("MINIO_ENDPOINT"))\n',
+        },
+        "it needs MinIO, which webdyno doesn't start",
+    ),
+    "a database of Doctrine's that no address leads to": (
+        {
+            "composer.json": {
+                "require": {"symfony/framework-bundle": "8", "doctrine/doctrine-bundle": "3"}
+            },
+            "public/index.php": "",
+            ".env": "DATABASE_HOST=localhost\n",
+        },
+        "Doctrine asks a database, and .env has no address of one",
+    ),
+    "settings of .NET's that development alone has": (
+        {
+            "Shop.csproj": '<Project Sdk="Microsoft.NET.Sdk.Web">',
+            "Program.cs": 'GetSection("Mail"); GetSection("Limits"); GetSection("Logging");',
+            "appsettings.json": '{ // of all\n"Limits": {}}',
+            "appsettings.Development.json": '{"Mail": {"Key": "a"}, "Limits": {}, "Logging": {}}',
+        },
+        "appsettings.Development.json alone has Mail, which its sources name",
+    ),
     "an application for desktops": (
         {
             "package.json": {
@@ -288,6 +314,11 @@ def test_what_nothing_provides_is_named(tmp_path: Path, name: str) -> None:
 
 
 PROVIDED: dict[str, Files] = {
+    "tables that a function makes which is handed on": {
+        "requirements.txt": "fastapi\nuvicorn\nasyncpg\nsqlalchemy\n",
+        "main.py": "from fastapi import FastAPI\napp = FastAPI()\nos.environ['DATABASE_URL']\n"
+        "Base = declarative_base()\nconnection.run_sync(Base.metadata.create_all)\n",
+    },
     "tables that the program makes": {
         **GO_SQL,
         "db.go": 'package main\nconst s = "CREATE TABLE IF NOT EXISTS item (a int)"\n',

@@ -187,6 +187,13 @@ PROGRAM: dict[str, Files] = {
         "compose.yaml": f"services: {{{WEB}, env_file: .env}}, {DB}}}",
         ".env.example": "APP_PORT=8080\n",
     },
+    "an address of its example that is in the container itself": {
+        **NODE,
+        "s.js": f"{SERVES}if (!process.env.CACHE_AT) throw new Error('none')\n",
+        "Dockerfile": IMAGE,
+        "compose.yaml": f"services: {{{WEB}}}, {DB}}}",
+        ".env.example": "CACHE_AT=redis://localhost:6379\n",
+    },
     "a front with TLS": {
         **NODE,
         "Dockerfile": IMAGE,
@@ -202,7 +209,7 @@ PROGRAM: dict[str, Files] = {
         "manage.py": "os.environ.setdefault('DJANGO_SETTINGS_MODULE', 'shop.settings')",
         "shop/settings.py": "DATABASES = {'default': env.db()}\nALLOWED_HOSTS = ['*']\n",
         "shop/wsgi.py": "",
-        "Dockerfile": "FROM python\nCMD gunicorn shop.wsgi\n",
+        "Dockerfile": "FROM python\n# to migrate, run it\nCMD gunicorn shop.wsgi\n",
         "compose.yaml": COMPOSE,
     },
     "a Dockerfile alone of what needs more": NEEDS_MONGO,

@@ -109,6 +109,18 @@ def test_where_a_guard_is_before_all_few_paths_are_for_everybody(tmp_path: Path)
     assert untried_paths(app, tmp_path) == ["/health"]
 
 
+def test_a_path_with_whatever_behind_it_is_not_written(tmp_path: Path) -> None:
+    files: Files = {
+        "go.mod": "module m\n",
+        "main.go": "package main\n"
+        'func main() {\nr := chi.NewRouter()\nr.Get("/docs/*", a)\nr.Get("/items", b)\n'
+        "http.ListenAndServe(p, r)\n}\n",
+    }
+    app = find_app(laid_out(tmp_path, files))
+    assert app
+    assert untried_paths(app, tmp_path) == ["/items"]
+
+
 def test_pages_of_phoenix_are_live_and_some_want_a_login(tmp_path: Path) -> None:
     router = 'get "/health", A, :b\nlive "/", HomeLive\nlive "/store", StoreLive\n'
     files: Files = {

@@ -53,6 +53,19 @@ CASES = {
         NPM,
         says=("config/database.json wants TLS of its database in production",),
     ),
+    "migrations of Sequelize's in src, and TLS of its database but in development": Case(
+        {
+            "package.json": package("node s.js", "pg", "sequelize", "sequelize-cli"),
+            "s.js": f"{LISTENS}connect(process.env.DATABASE_URL)\n",
+            "src/config/config.js": "development: {},\ntest: {ssl: {}},\nproduction: {ssl: {}},\n",
+            ".sequelizerc": "",
+            "src/migrations/1.js": "",
+        },
+        f"{DEVELOPMENT} node s.js",
+        NPM,
+        says=("src/config/config.js wants TLS of its database in production",),
+        others={"setup": "npx sequelize-cli db:migrate"},
+    ),
     "a program that migrates when it starts": Case(
         {
             "package.json": package("node s.js", "drizzle-orm", "drizzle-kit", "pg"),

@@ -132,6 +132,25 @@ CASES = {
         f".venv/bin/uvicorn src.main:app {UVICORN}",
         f"{VENV} -r requirements.txt",
     ),
+    "a module that imports its neighbors": Case(
+        {
+            "requirements.txt": "fastapi\nuvicorn\nredis\n",
+            "app/main.py": f"import logging\nfrom routes import items\n{FASTAPI}",
+            "app/routes/items.py": "",
+        },
+        f".venv/bin/uvicorn --app-dir app main:app {UVICORN}",
+        f"{VENV} -r requirements.txt",
+    ),
+    "a module with neighbors that are called like packages": Case(
+        {
+            "requirements.txt": "fastapi\nuvicorn\nredis\n",
+            "app/main.py": f"import logging\nimport redis\n{FASTAPI}",
+            "app/logging.py": "",
+            "app/redis.py": "",
+        },
+        f".venv/bin/uvicorn app.main:app {UVICORN}",
+        f"{VENV} -r requirements.txt",
+    ),
     "a script that listens itself": Case(
         {
             "requirements.txt": "aiohttp\n",

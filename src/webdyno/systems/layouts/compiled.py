@@ -211,6 +211,11 @@ def _rust_texts(main: Path) -> Iterator[str]:
 DOTNET_WEB = re.compile(r'Sdk="Microsoft\.NET\.Sdk\.Web"')
 ASSEMBLY = re.compile(r"<AssemblyName>([\w.-]+)</AssemblyName>")
 SETTINGS = ("appsettings.json", "appsettings.Production.json", "appsettings.Development.json")
+OF_DOTNET = {"ConnectionStrings", "Logging"}
+OF_DEVELOPMENT = (
+    "appsettings.Development.json alone has {names}, which its sources name: environment.NAME__KEY "
+    "below [app] gives what Production needs of it"
+)
 CONNECTIONS = re.compile(r'"ConnectionStrings"\s{0,9}:\s{0,9}\{([^{}]*)\}')
 CONNECTION = re.compile(r'"(\w+)"\s{0,9}:\s{0,9}"([^"\n]*)"')
 SERVED_BY = {
@@ -251,6 +256,7 @@ def _dotnet_app(folder: Path, project: Path, text: str) -> FoundApp:
     name = named[1] if named else project.stem
     file = project.relative_to(folder).as_posix()
     services, connections = _connected(project.parent)
+    apart = ", ".join(_of_development_alone(project.parent))
     return FoundApp(
         file,
         f"{connections}ASPNETCORE_URLS=http://127.0.0.1:$PORT dotnet out/{name}.dll",
@@ -258,7 +264,21 @@ def _dotnet_app(folder: Path, project: Path, text: str) -> FoundApp:
         environment={"ASPNETCORE_ENVIRONMENT": "Production", "DOTNET_CLI_TELEMETRY_OPTOUT": "1"},
         notes=("what `dotnet publish` makes is started, not `dotnet run`",),
         services=services,
+        doubts=(OF_DEVELOPMENT.format(names=apart),) if apart else (),
     )
+
+
+def _of_development_alone(folder: Path) -> list[str]:
+    """Return the settings that sources name and that Production hasn't."""
+    *others, own = (read_text(folder / name) or "" for name in SETTINGS)
+    texts = "\n".join(read_text(path) or "" for path in sources(folder, {".cs"}))
+    known = "\n".join(others)
+    return [
+        name
+        for name in json_table(own)
+        if name not in OF_DOTNET and f'"{name}"' not in known
+        if re.search(rf'"{re.escape(name)}[":]', texts)
+    ]
 
 
 def _connected(folder: Path) -> tuple[dict[str, str], str]:

@@ -27,7 +27,12 @@ from webdyno.systems.layouts.compose import (
 )
 from webdyno.systems.layouts.remedies import AS_PROGRAM, missing_tools
 from webdyno.systems.layouts.settings import IS_GIVEN, PLAIN_VALUE, example_of
-from webdyno.systems.layouts.start_scripts import SCRIPT, SCRIPT_FOLDERS, image_command
+from webdyno.systems.layouts.start_scripts import (
+    SCRIPT,
+    SCRIPT_FOLDERS,
+    SHELL_COMMENT,
+    image_command,
+)
 from webdyno.systems.layouts.variables import (
     OF_HTTP_PORT,
     with_no_rate_limit,
@@ -98,10 +103,11 @@ def _completed(composition: _Composition, folder: Path) -> FoundApp | None:
         return app
     said = {name: value for name, value in composition.front.environment.items() if value}
     shown = {match["name"]: match["value"] for match in PLAIN_VALUE.finditer(example_of(folder))}
-    lacking = wanted_variables(folder) - said.keys()
-    if any(IS_GIVEN.fullmatch(name) for name in lacking & shown.keys() - {"PORT", "HOST"}):
-        return None
+    lacking = wanted_variables(folder) - said.keys() - {"HOST"}
     values = {name: shown[name].strip("\"'") for name in sorted(lacking & shown.keys())}
+    addresses = (name for name in values if IS_GIVEN.fullmatch(name) and name != "PORT")
+    if any(addresses) or any(map(IN_ITSELF.search, values.values())):
+        return None
     if values:
         note = f"its variables have the values of {example_file(folder)}"
         app = replace(app, notes=(*app.notes, note))
@@ -250,7 +256,8 @@ def _composition(folder: Path, text: str, inside: bool) -> _Composition | None:
         notes=tuple(project.notes),
         ready_within_s=COMPOSE_READY_WITHIN_S if others else None,
     )
-    images = (read_text(_dockerfile(keys, project.folder)[0]) or "" for keys in built.values())
+    files_of_images = (_dockerfile(keys, project.folder)[0] for keys in built.values())
+    images = (SHELL_COMMENT.sub("", read_text(file) or "") for file in files_of_images)
     next_to_it = {each: keys for each, keys in services.items() if each not in built}
     words = [each for keys in next_to_it.values() for each in _words(keys, "image", "volumes")]
     says = "\n".join([*starts.values(), *images, *next_to_it, *words])

@@ -222,6 +222,7 @@ def _by_tools(
         yield f"npx drizzle-kit {'migrate' if is_versioned else 'push --force'}", ""
     if "knex" in needs and any(folder.glob("knexfile.*")):
         yield "npx knex migrate:latest", "npx knex seed:run" * (folder / "seeds").is_dir()
-    if "sequelize-cli" in needs and (folder / "migrations").is_dir():
-        seeds = "npx sequelize-cli db:seed:all" * (folder / "seeders").is_dir()
+    tops = (folder, folder / "src") if (folder / ".sequelizerc").is_file() else (folder,)
+    if "sequelize-cli" in needs and any((top / "migrations").is_dir() for top in tops):
+        seeds = "npx sequelize-cli db:seed:all" * any((top / "seeders").is_dir() for top in tops)
         yield "npx sequelize-cli db:migrate", seeds

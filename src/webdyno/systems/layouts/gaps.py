@@ -34,7 +34,7 @@ def with_gaps(app: FoundApp, folder: Path) -> FoundApp:
 
 MAKES_TABLES = re.compile(
     rf"{MIGRATES_ITSELF.pattern}|{OF_JVM.pattern}"
-    r"|(?i:create\s+table)|create_all\(|create_tables?\(|generate_schemas|createTable"
+    r"|(?i:create\s+table)|create_all\b|create_tables?\(|generate_schemas|createTable"
     r"|\bsynchronize\b(?!\s{0,9}:\s{0,9}false)|\.sync\(|SchemaUtils\.|EnsureCreated|\.Migrate(?:Async)?\(|[mM]igrator\b"
     r"|[mM]igrat\w*\(|\bsql\.init\.mode|embed_migrations"
     r"|prisma db push|\.schema\.(?:create|has)|Schema\.create|ensure_?(?:Tables|Schema)"

@@ -109,7 +109,9 @@ def untried_paths(app: FoundApp, folder: Path) -> list[str]:
     mounted = mounted_paths(folder) if by == SOURCES else None
     if mounted is not None:
         routes = [route_of("GET", path, {}) for path in mounted]
-    known = [route for route in routes if route.filled and not route.lacks]
+    known = [
+        route for route in routes if route.filled and not route.lacks and "*" not in route.path
+    ]
     plain = [route.path for route in known if route.filled == route.path]
     if mounted is None and _is_guarded_whole(folder):
         known, plain = [], list(filter(STAYS_OPEN.fullmatch, plain))

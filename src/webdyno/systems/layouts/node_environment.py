@@ -22,7 +22,9 @@ BY_NODE_ENV = (
 )
 """Files in which Knex and Sequelize have a database for each value of NODE_ENV."""
 COMMENT = re.compile(r"/\*(?:[^*]|\*(?!/))*+(?:\*/)?|(?<![:\w])//[^\n]*")
-SECTION = re.compile(r"""^[ \t]*["']?(?P<name>development|production)["']?\s*:""", re.MULTILINE)
+SECTION = re.compile(
+    r"""^[ \t]*["']?(development|production|staging|test)["']?\s*:""", re.MULTILINE
+)
 WANTS_TLS = re.compile(r"""["']?\bssl["']?\s*:\s*(?:true|\{)""")
 IN_PRODUCTION, IN_DEVELOPMENT = "NODE_ENV=production ", "NODE_ENV=development "
 NO_PRODUCTION = "{file} has nothing for production: it runs as in development"
@@ -89,13 +91,13 @@ def _is_compiled_deeper(folder: Path) -> bool:
 def _lacks_production(folder: Path) -> Iterator[str]:
     for file in BY_NODE_ENV:
         text = COMMENT.sub("", read_text(folder / file) or "")
-        sections = {match["name"]: match.end() for match in SECTION.finditer(text)}
-        if "development" in sections and "production" not in sections:
+        parts = SECTION.split(text)
+        own = dict(zip(parts[1::2], parts[2::2], strict=True))
+        if "development" in own and "production" not in own:
             yield NO_PRODUCTION.format(file=file)
-        elif len(sections) == 2:
-            begin, development = sections["production"], sections["development"]
-            own = text[begin : development if development > begin else None]
-            if WANTS_TLS.search(own) and not WANTS_TLS.search(text.replace(own, "")):
+        elif {"development", "production"} <= own.keys():
+            wanting = {name for name, section in own.items() if WANTS_TLS.search(section)}
+            if "production" in wanting and "development" not in wanting:
                 yield NO_TLS.format(file=file)
 
 

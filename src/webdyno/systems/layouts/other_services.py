@@ -164,6 +164,7 @@ OTHERS = {
         variables=re.compile(r"\w{0,40}KEYCLOAK\w{0,40}(?:URL|URI|HOST)"),
     ),
     "MinIO": Other(
+        re.compile(r"\bminio-go\b|[\"']minio[\"']|(?m:^minio\b)"),
         image=re.compile(r"minio"),
         variables=re.compile(r"\w{0,40}(?:MINIO|S3)\w{0,40}(?:URL|URI|HOST|ENDPOINT)"),
     ),

@@ -61,7 +61,7 @@ SERVERS = {
     "Appwrite": r"[\"'](?:node-)?appwrite[\"']",
     "Sanity": r"@sanity/client|[\"']next-sanity[\"']",
     "Contentful": r"[\"']contentful[\"']",
-    "Firebase": r"\bfirebase[-_]admin\b|[\"']firebase[\"']",
+    "Firebase": r"\bfirebase[-_]admin\b|[\"']firebase[\"']|firebase\.google\.com/go",
 }
 """By what people call them: what lists of packages, or addresses, name for servers that nobody
 starts here."""

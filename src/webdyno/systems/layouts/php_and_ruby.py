@@ -131,6 +131,10 @@ DOCTRINE_URL = re.compile(r"^DATABASE_URL=[\"']?(postgres(?:ql)?|mysql|mariadb):
 HAS_ADDRESS = re.compile(r"^DATABASE_URL=", re.MULTILINE)
 OF_DATABASE = re.compile(r"^[ \t]*image:[ \t]*[\"']?(postgres|mysql|mariadb)\b", re.MULTILINE)
 """In a Compose file."""
+NO_DATABASE = (
+    "Doctrine asks a database, and .env has no address of one: services.db below [app] starts it, "
+    "and environment there says where, by the variables of config/packages"
+)
 STEPS_OF_SYMFONY = {
     "lexik/jwt-authentication-bundle": "lexik:jwt:generate-keypair --skip-if-exists",
     "symfonycasts/tailwind-bundle": "tailwind:build --minify",
@@ -166,9 +170,12 @@ def find_php(folder: Path) -> FoundApp | None:
     environment: dict[str, str] = {}
     services: dict[str, str] = {}
     setup = None
+    lacks: tuple[str, ...] = ()
     if needs & {"symfony/framework-bundle", "symfony/symfony"}:
         environment = {"APP_ENV": "prod", "APP_DEBUG": "0", "APP_SECRET": FOR_MEASURING}
         services, setup = _doctrine(folder, needs)
+        is_named = services or HAS_ADDRESS.search(read_text(folder / ".env") or "")
+        lacks = () if is_named or "doctrine/doctrine-bundle" not in needs else (NO_DATABASE,)
         made = [step for package, step in STEPS_OF_SYMFONY.items() if package in needs]
         build = " && ".join([*filter(None, [build]), *(f"php bin/console {step}" for step in made)])
     front = f"{root}/index.php".removeprefix("./") if needs else ""
@@ -180,7 +187,7 @@ def find_php(folder: Path) -> FoundApp | None:
         setup=setup,
         services=services,
         environment=environment,
-        doubts=(OWN_SERVER,),
+        doubts=(OWN_SERVER, *lacks),
     )
 
 

@@ -1,7 +1,8 @@
 """Python applications: by their application object and its framework, or by a script."""
 
 import re
-from collections.abc import Iterator, Sequence
+import sys
+from collections.abc import Iterator, Sequence, Set
 from dataclasses import replace
 from pathlib import Path
 from typing import NamedTuple
@@ -9,7 +10,7 @@ from typing import NamedTuple
 from webdyno.core.tables import read_text
 from webdyno.systems.layouts.app import FoundApp, first_of, sources
 from webdyno.systems.layouts.django import find_django
-from webdyno.systems.layouts.python_fills import IMPORTED, QUIETLY, by_alembic, seed
+from webdyno.systems.layouts.python_fills import IMPORTED, QUIETLY, by_alembic, is_module, seed
 from webdyno.systems.layouts.python_tools import (
     Installing,
     installing,
@@ -36,6 +37,7 @@ CALLED = re.compile(
 )
 """An object that a factory makes, as in `wsgi.py`."""
 KIND = re.compile(r"\b(?:from|import)\s+(flask|fastapi|starlette|litestar|quart|bottle|falcon)\b")
+RELATIVE = re.compile(r"^from[ \t]+\.", re.MULTILINE)
 SCRIPT = re.compile(r"web\.run_app\(|HTTPServer\(|\.listen\(|make_server\(|serve_forever\(")
 LISTENS = {
     "gunicorn": "--bind 127.0.0.1:$PORT",
@@ -134,7 +136,7 @@ def _member_of(folder: Path, made: _Object, how: Installing | None) -> Path | No
 
 
 def _with_server(folder: Path, made: _Object, how: Installing) -> FoundApp:
-    root, where = _module(folder, made.path)
+    root, where = _module(folder, made.path, how.needs)
     if made.kind == "sanic":
         listens = "--host=127.0.0.1 --port=$PORT --single-process"
         return FoundApp(how.by, f".venv/bin/sanic {where}:{made.name} {listens}", how.build)
@@ -164,13 +166,17 @@ def _with_server(folder: Path, made: _Object, how: Installing) -> FoundApp:
     return FoundApp(how.by, start, how.build, prepare=prepare, setup=setup, notes=notes)
 
 
-def _module(folder: Path, file: Path) -> tuple[str, str]:
+def _module(folder: Path, file: Path, needs: Set[str]) -> tuple[str, str]:
     """Return the folder in which a module is looked up, and its dotted name there.
 
-    That is where it imports its own package from, the folder around its packages, one with a list
-    of what it needs, or `src`.
+    That is where it imports its own package from, or its neighbors, the folder around its packages,
+    one with a list of what it needs, or `src`.
     """
+    text = read_text(file) or ""
     root = _imported_from(folder, file) or _around(folder, file)
+    others = set(IMPORTED.findall(text)) - sys.stdlib_module_names - needs
+    is_near = not RELATIVE.search(text) and any(is_module(file.parent, name) for name in others)
+    root = file.parent if is_near and not any(is_module(root, name) for name in others) else root
     name = ".".join(file.relative_to(root).with_suffix("").parts)
     return root.relative_to(folder).as_posix(), name.removesuffix(".__init__")
 

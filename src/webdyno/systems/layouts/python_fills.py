@@ -51,7 +51,12 @@ def _wants_path(folder: Path) -> bool:
     depths = ("*/env.py", "*/*/env.py", "*/*/*/env.py", "*/*/*/*/env.py")
     texts = (read_text(path) or "" for depth in depths for path in folder.glob(depth))
     imported = {name for text in texts if "alembic" in text for name in IMPORTED.findall(text)}
-    return any((folder / name).is_dir() or (folder / f"{name}.py").is_file() for name in imported)
+    return any(is_module(folder, name) for name in imported)
+
+
+def is_module(folder: Path, name: str) -> bool:
+    """Whether Python imports a name from a folder."""
+    return (folder / name).is_dir() or (folder / f"{name}.py").is_file()
 
 
 def seed(folder: Path, target: str, package: str) -> str | None:

@@ -305,8 +305,8 @@ def _read_in_good_faith(folder: Path) -> tuple[set[str], set[str]]:
             is_of_bundle = match[0].startswith("import.meta")
             is_asked = OTHERWISE.match(text, match.end()) or ASKED_BEFORE.search(before)
             (others if is_asked or is_of_bundle else plain).add(match["name"])
-    named = (USUAL, IS_GIVEN)
-    return {it for it in plain - others if not any(each.fullmatch(it) for each in named)}, safe
+    known = {name for name in plain if USUAL.fullmatch(name) or IS_GIVEN.fullmatch(name)}
+    return plain - others - known, safe
 
 
 def with_wanted_variables(app: FoundApp, folder: Path) -> FoundApp:
