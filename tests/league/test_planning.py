@@ -88,6 +88,9 @@ def test_who_had_not_warmed_up_is_missing_and_is_no_anchor() -> None:
     runs.append(held(*then.stacks))
     assert cold_of(runs) == set()
     assert missing(able, runs, NOW, MONTH) == []
+    another = next_group(["z"], runs, [*able, "z"])
+    assert another
+    assert not {*"bc"} & {*another.anchors}, "what a pilot missed once it may miss again"
 
 
 def test_a_race_has_three_at_least() -> None:

@@ -103,7 +103,8 @@ def next_group(
     """
     if not lacking:
         return None
-    anchors = anchors_of(held, set(able) - set(lacking) - cold_of(held))
+    ever_cold = {stack for run in held for stack in run.cold}
+    anchors = anchors_of(held, set(able) - set(lacking) - ever_cold)
     room = max(most - len(anchors), 1)
     size = ceil(len(lacking) / ceil(len(lacking) / room))
     new = list(lacking[:size])
