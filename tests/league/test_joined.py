@@ -8,9 +8,9 @@ import pytest
 from builders import SimulatedRun
 from league.leagues import FIRST, RATES, SECOND, THIRD, judged, run_of, three_runs, with_cold
 from variants import further
-from webdyno.core.judgement import Ranking, Verdict
+from webdyno.core.judgement import Ranking, VariantValue, Verdict
 from webdyno.league.joined import APART, CONTRADICTED, Joined, join
-from webdyno.league.judged import current_runs
+from webdyno.league.judged import JudgedRun, current_runs
 
 PARTS = (THIRD, SECOND, FIRST)
 
@@ -54,6 +54,20 @@ def test_a_figure_of_another_run_has_the_uncertainty_of_the_stacks_that_join_it(
     assert measured.interval
     shown, own = (each.high / each.low for each in (joined.figures["axum"], measured.interval))
     assert own < shown < own**2
+
+
+def test_a_figure_whose_lower_end_is_0_is_one(monkeypatch: pytest.MonkeyPatch) -> None:
+    known = JudgedRun.value
+
+    def wide(run: JudgedRun, stack: str, metric: str) -> VariantValue | None:
+        value = known(run, stack, metric)
+        if value is None or value.interval is None:
+            return value
+        return value.replace(interval=value.interval.replace(low=0.0))
+
+    monkeypatch.setattr(JudgedRun, "value", wide)
+    figure = join(three_runs()).figures["axum"]
+    assert 0 < figure.low < figure.estimate < figure.high
 
 
 @pytest.mark.long

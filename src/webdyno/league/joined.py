@@ -98,7 +98,8 @@ class _Log(NamedTuple):
 
     @classmethod
     def of(cls, interval: Interval) -> "_Log":
-        return cls(log(interval.estimate), log(interval.high / interval.low) / 2)
+        # The lower end of a wide one may be 0.
+        return cls(log(interval.estimate), log(interval.high / interval.estimate))
 
     @property
     def interval(self) -> Interval:
@@ -119,7 +120,7 @@ def _scales(runs: Sequence[JudgedRun]) -> dict[JudgedRun, _Log]:
         values = {
             stack: _Log.of(figure.interval)
             for stack in run.joining
-            if (figure := run.value(stack, metric)) and figure.interval and figure.interval.low > 0
+            if (figure := run.value(stack, metric)) and figure.interval
         }
         apart = [
             known[stack][1].plus(_Log(-measured.centre, measured.half_width))
