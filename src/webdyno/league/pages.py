@@ -15,7 +15,7 @@ from webdyno.core.base import ENDLESS, Interval
 from webdyno.core.files import write_whole
 from webdyno.core.judgement import Ranking
 from webdyno.core.metrics import CPU_TIME, METRICS
-from webdyno.core.stack import Stack
+from webdyno.core.stack import Site, Stack
 from webdyno.league.tables import (
     LATENCIES,
     MEMORY,
@@ -167,8 +167,7 @@ class Pages:
 
     def _titles_of_site(self, name: str) -> dict[str, str]:
         """Return by role the titles of the services that a site brings, such as its database."""
-        site = self.catalogue.sites.get(name)
-        return {role: each.service.title for role, each in site.services.items()} if site else {}
+        return _titles(self.catalogue.sites.get(name))
 
     def _at_rate(self, standing: Standing) -> Standing | None:
         """Return the same site at a common rate on the same machine, where it was measured."""
@@ -234,8 +233,7 @@ class Pages:
         """What the page of a stack shows."""
         rows, past, facts = [], [], dict[str, str]()
         known = self.catalogue.stacks.get(about.name)
-        services = known.services if known else {}
-        titles = {role: each.service.title for role, each in services.items()}
+        titles = _titles(known)
         rated = any(standing.rate_rps is not None for standing in self.results.standings)
         for standing in self.results.standings:
             for entry in standing.entries:
@@ -363,6 +361,10 @@ def _chart(entry: Entry) -> View | None:
     ]
     scale = [("1st", height(1)), (f"{most}.", height(most))]
     return {"width": STEP_PX * (len(points) + 1), "points": points, "scale": scale}
+
+
+def _titles(known: Stack | Site | None) -> dict[str, str]:
+    return {role: each.service.title for role, each in known.services.items()} if known else {}
 
 
 def _source(stack: Stack | None) -> Iterator[tuple[str, str]]:

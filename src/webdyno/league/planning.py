@@ -90,8 +90,13 @@ def anchors_of(held: Sequence[Held], able: Collection[str]) -> list[str]:
 
 def cold_of(held: Sequence[Held]) -> set[str]:
     """Return the stacks that no run warmed up so far."""
-    cold = {stack for run in held for stack in run.cold}
-    return cold - {stack for run in held for stack in run.stacks if stack not in run.cold}
+    return _ever_cold(held) - {
+        stack for run in held for stack in run.stacks if stack not in run.cold
+    }
+
+
+def _ever_cold(held: Sequence[Held]) -> set[str]:
+    return {stack for run in held for stack in run.cold}
 
 
 def next_group(
@@ -103,8 +108,7 @@ def next_group(
     """
     if not lacking:
         return None
-    ever_cold = {stack for run in held for stack in run.cold}
-    anchors = anchors_of(held, set(able) - set(lacking) - ever_cold)
+    anchors = anchors_of(held, set(able) - set(lacking) - _ever_cold(held))
     room = max(most - len(anchors), 1)
     size = ceil(len(lacking) / ceil(len(lacking) / room))
     new = list(lacking[:size])

@@ -16,6 +16,8 @@ from webdyno.core.text import in_one_line
 FOR_MEASURING = "onlyformeasuring" * 6
 """A secret where an application wants one: long enough for every framework, and Base64 for those
 that read it so."""
+BY_HTTPS = {"X-Forwarded-Proto": "https"}
+"""What a proxy says of a request: an application that leads to https answers it then."""
 PYTHON_QUEUE = 4
 """Connections that Python's own server takes at once without fail: it lets five wait."""
 

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from webdyno.core.tables import read_text
-from webdyno.systems.layouts.app import FOR_MEASURING, FoundApp
+from webdyno.systems.layouts.app import BY_HTTPS, FOR_MEASURING, FoundApp
 from webdyno.systems.layouts.databases import NAMED
 from webdyno.systems.layouts.python_fills import QUIETLY, ROWS, TABLES
 from webdyno.systems.layouts.python_tools import Installing
@@ -172,7 +172,7 @@ def _django_headers(text: str) -> dict[str, str]:
     name = ANY_NAME.search(listed)
     headers = {"Host": name[1]} if name and not is_open else {}
     leads_to_https = LEADS_TO_HTTPS.search(text) and "SECURE_PROXY_SSL_HEADER" in text
-    return headers | ({"X-Forwarded-Proto": "https"} if leads_to_https else {})
+    return headers | (BY_HTTPS if leads_to_https else {})
 
 
 LEADS_TO_HTTPS = re.compile(r"^[ \t]*SECURE_SSL_REDIRECT[ \t]*=[^#\n]*\bTrue\b", re.MULTILINE)

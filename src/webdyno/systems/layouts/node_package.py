@@ -89,8 +89,8 @@ class Manager(NamedTuple):
 def is_of_another(path: Path, folder: Path) -> bool:
     """Whether a source is of a package that the one around it doesn't name, such as a front."""
     first = path.relative_to(folder).parts[0]
-    named = read_text(folder / PACKAGE) or ""
-    return (folder / first / PACKAGE).is_file() and f"{first}" not in named
+    is_package = (folder / first / PACKAGE).is_file()
+    return is_package and first not in (read_text(folder / PACKAGE) or "")
 
 
 def package_in(folder: Path) -> Package | None:

@@ -244,17 +244,17 @@ def with_other_services(app: FoundApp, folder: Path, seeds: str | None) -> Found
     """
     if not app.start or "http.server" in app.start:  # pages alone ask nobody
         return app
-    packages = packages_of(folder) or _text_of(folder)
-    packages += build_files_of_jvm(app.start, folder)
+    listed, text = packages_of(folder), _text_of(folder)
+    packages = (listed or text) + build_files_of_jvm(app.start, folder)
     shown = f"{read_text(folder / ENV_FILE) or ''}\n{example_of(folder)}"
     addresses = "\n".join(match["value"] for match in PLAIN_VALUE.finditer(shown))
     for server, client in SERVERS.items():
-        if re.search(client, f"{packages_of(folder)}\n{addresses}"):
+        if re.search(client, f"{listed}\n{addresses}"):
             doubt = NOT_PROVIDED.format(service=server, how=BY_A_KEY)
             app = app.hindered(Hindrance.BEHIND, doubt)
     images, names = images_behind(folder), variables_read(folder)
     has_database = "db" in app.services or any(
-        DRIVERS[name].search(packages) and is_named.search(_text_of(folder))
+        DRIVERS[name].search(packages) and is_named.search(text)
         for name, is_named in NAMED_IN_SOURCES.items()
     )
     for title, other in OTHERS.items():
@@ -263,9 +263,7 @@ def with_other_services(app: FoundApp, folder: Path, seeds: str | None) -> Found
         if not is_behind and (is_one_of_two or not other.packages.search(packages)):
             continue
         if other.started and (name := _name_of(other.started, images)):
-            needed = _Needed(
-                title, other.variables, other.started, name, packages, _text_of(folder)
-            )
+            needed = _Needed(title, other.variables, other.started, name, packages, text)
             app = _with_service(app, needed, folder, seeds if other.is_database else None)
         else:
             app = app.hindered(Hindrance.BEHIND, *_not_provided(title, other, names))

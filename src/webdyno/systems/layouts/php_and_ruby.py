@@ -7,7 +7,7 @@ from pathlib import Path
 from webdyno.core.tables import json_table, read_text, table
 from webdyno.systems.containers.compose_file import USUAL_FILES
 from webdyno.systems.env_files import ENV_FILE, example_file
-from webdyno.systems.layouts.app import FOR_MEASURING, FoundApp
+from webdyno.systems.layouts.app import BY_HTTPS, FOR_MEASURING, FoundApp
 from webdyno.systems.layouts.node_package import assets_of_php, assets_of_rails
 from webdyno.systems.layouts.settings import example_of
 
@@ -28,7 +28,6 @@ RAILS_ENVIRONMENT = {
     "RAILS_SERVE_STATIC_FILES": "1",
 }
 FORCES_TLS = re.compile(r"^[ \t]*config\.force_ssl[ \t]*=[ \t]*true\b", re.MULTILINE)
-BY_HTTPS = {"X-Forwarded-Proto": "https"}
 NO_RAILS_IN_DEVELOPMENT = "RAILS_ENV is production: in development each request checks the files"
 MOST_PATHS = 12
 

@@ -332,7 +332,7 @@ def with_wanted_variables(app: FoundApp, folder: Path) -> FoundApp:
     lacking = [name for name in lacking if name not in fronts]
     plain, safe = _read_in_good_faith(folder)
     said, values = " ".join(app.doubts), {**examples, **app.environment}
-    unsure = sorted(name for name in plain - given - wanted - values.keys() if name not in said)
+    unsure = sorted(name for name in plain - given - wanted if name not in said)
     if unsure:
         doubt = UNSURE.format(names=listed_to(MOST_NAMED, unsure))
         app = replace(app, doubts=(*app.doubts, doubt))
