@@ -1,3 +1,5 @@
+# frozen_string_literal: true
+
 # Reads and writes the database's tables; connections are made as soon as somebody asks.
 module Store
   PER_PAGE = 20
@@ -12,10 +14,10 @@ module Store
 
     def rows(statement, *values)
       unless @prepared.include?(statement)
-        @postgresql.prepare(statement.to_s, STATEMENTS.fetch(statement))
+        @postgresql.prepare(statement, STATEMENTS.fetch(statement))
         @prepared << statement
       end
-      @postgresql.exec_prepared(statement.to_s, values).values
+      @postgresql.exec_prepared(statement, values).values
     end
 
     def transaction(&changes)
@@ -23,19 +25,21 @@ module Store
     end
   end
 
+  # By name: strings in the connection's encoding, since the pg gem may free what it made of others
+  # before it is sent (https://github.com/ged/ruby-pg/issues/705). Symbols are in another one.
   STATEMENTS = {
-    world: 'SELECT id, randomnumber FROM world WHERE id = $1',
-    update_world: 'UPDATE world SET randomnumber = $2 WHERE id = $1',
-    fortunes: 'SELECT id, message FROM fortune',
-    count: 'SELECT count(*) FROM item',
-    items: 'SELECT id, name, price, version FROM item ORDER BY id LIMIT $1 OFFSET $2',
-    item: 'SELECT id, name, price, version FROM item WHERE id = $1',
-    add: 'INSERT INTO item (name, price) VALUES ($1, $2) RETURNING id, name, price, version',
-    update: <<~SQL,
+    'world' => 'SELECT id, randomnumber FROM world WHERE id = $1',
+    'update_world' => 'UPDATE world SET randomnumber = $2 WHERE id = $1',
+    'fortunes' => 'SELECT id, message FROM fortune',
+    'count' => 'SELECT count(*) FROM item',
+    'items' => 'SELECT id, name, price, version FROM item ORDER BY id LIMIT $1 OFFSET $2',
+    'item' => 'SELECT id, name, price, version FROM item WHERE id = $1',
+    'add' => 'INSERT INTO item (name, price) VALUES ($1, $2) RETURNING id, name, price, version',
+    'update' => <<~SQL,
       UPDATE item SET name = $2, price = $3, version = version + 1 WHERE id = $1
       RETURNING id, name, price, version
     SQL
-    delete: 'DELETE FROM item WHERE id = $1 RETURNING id'
+    'delete' => 'DELETE FROM item WHERE id = $1 RETURNING id'
   }.freeze
 
   # Columns of these types become numbers; PG::BasicTypeMapForResults asks the database for all types.
@@ -60,7 +64,7 @@ module Store
         connection.transaction do
           worlds.each do |world|
             world[:randomNumber] = Site.random
-            connection.rows(:update_world, *world.values)
+            connection.rows('update_world', *world.values)
           end
         end
         worlds
@@ -69,35 +73,35 @@ module Store
 
     # Ids and messages, with an additional one, sorted.
     def fortunes
-      [*rows(:fortunes), [0, 'Additional fortune added at request time.']].sort_by(&:last)
+      [*rows('fortunes'), [0, 'Additional fortune added at request time.']].sort_by(&:last)
     end
 
     def items(page)
-      total = rows(:count)[0][0]
-      items = rows(:items, PER_PAGE, (page - 1) * PER_PAGE).map { |row| to_item(row) }
+      total = rows('count')[0][0]
+      items = rows('items', PER_PAGE, (page - 1) * PER_PAGE).map { |row| to_item(row) }
       { page: page, pages: (total + PER_PAGE - 1) / PER_PAGE, total: total, items: items }
     end
 
     def item(id)
-      to_item(one(:item, id))
+      to_item(one('item', id))
     end
 
     def add(name, price)
-      to_item(one(:add, name, price))
+      to_item(one('add', name, price))
     end
 
     def update(id, name, price)
-      to_item(one(:update, id, name, price))
+      to_item(one('update', id, name, price))
     end
 
     def delete(id)
-      one(:delete, id)
+      one('delete', id)
     end
 
     private
 
     def read_world(connection)
-      id, number = connection.rows(:world, Site.random).first
+      id, number = connection.rows('world', Site.random).first
       { id: id, randomNumber: number }
     end
 
