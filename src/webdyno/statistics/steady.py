@@ -36,6 +36,8 @@ STEADY_SHARE = 0.5
 longer data. Of a short look the end of a warm-up that fades is level enough by chance, and MSER
 takes no truncation in the second half either."""
 STEADY_BATCHES = 5
+SLOWER, REACH_WINDOWS = 0.1, 8
+"""ln: a beginning is over no sooner than a median of so many windows is as near to later ones."""
 TREND_ALPHA = 0.01
 OUTLIER_SDS, OUTLIER_REACH = 3.5, 7
 """A window farther than this from the median of its neighbours, so many on each side, is cut."""
@@ -133,7 +135,7 @@ def onset(series: Series) -> Onset:
         why = f"too short to decide: {remembered}"
         too_few = len(clean.logs) < 2 * STEADY_BATCHES
         return Onset(0.0, steady=False, why=why, may_begin_later=too_few)
-    first = _first_of_last_level(levels)
+    first = max(_first_of_last_level(levels), ceil(_reached(clean) / batch))
     at_s, rest = first * batch * series.window_s, levels[first:]
     if len(rest) < STEADY_BATCHES or first >= STEADY_SHARE * len(levels):
         why = f"its level changed {at_s:.2g} s after the start, too late to know whether for good"
@@ -160,6 +162,20 @@ def _first_of_last_level(levels: Logs) -> int:
             break
         first = begin
     return first
+
+
+def _reached(series: Series) -> int:
+    """Return the window from which on throughput is about what it is later.
+
+    A steep beginning counts as noise, and a slow stretch that others make lengthens batches: change
+    points see neither then. Medians of the second half hardly know of such a stretch.
+    """
+    size = min(REACH_WINDOWS, len(series.logs) // 4)
+    if size < 2:
+        return 0
+    medians = np.median(np.lib.stride_tricks.sliding_window_view(series.logs, size), axis=1)
+    usual = float(np.median(medians[len(series.logs) // 2 :]))
+    return int(np.argmax(medians >= usual - SLOWER))
 
 
 def _noise(values: Logs) -> float:
