@@ -373,6 +373,11 @@ class Experiment(Model):
         settings, protocol = self.variants[variant].settings, self.load_of(variant).protocol
         return settings if protocol == "http" else {**settings, "protocol": protocol}
 
+    def warmup_s_of(self, variant: str) -> float | None:
+        """Return how long a variant is loaded after each start; None: as its pilot finds."""
+        own_s = self.variants[variant].warmup_s
+        return self.measure.warmup_s if own_s is None else own_s
+
     def load_of(self, variant: str) -> Load:
         """Return what the clients do with a variant."""
         return with_changes(self.load, *self.load_changes_of(variant))

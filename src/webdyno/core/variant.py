@@ -9,7 +9,7 @@ from typing import Annotated, Any, TypeVar
 
 from pydantic import Field, model_validator
 
-from webdyno.core.base import Model, Size
+from webdyno.core.base import Model, Pause, Size
 from webdyno.core.paths import WrittenPaths
 from webdyno.core.setting import SettingValue
 from webdyno.core.tables import TomlTable
@@ -105,6 +105,8 @@ class Variant(Model):
     """Limit for all its services together."""
     cpus: Annotated[float, Field(ge=0.05, le=4096)] | None = None
     """How many of the servers' CPUs it gets, all by default."""
+    warmup_s: Pause | None = None
+    """Load after each start; `measure.warmup_s` by default."""
 
     @model_validator(mode="after")
     def _paths_once(self) -> "Variant":

@@ -94,21 +94,21 @@ def point_s(
         return searches_s + (0.0 if shortest else looks_s)
     piloted = needs_pilot(experiment)
     usual = USUAL if piloted else WITHOUT_PILOT
-    ramp_up_s, window_s, warmup_s = (
+    ramp_up_s, window_s, usual_warmup_s = (
         usual_s if given_s is None else given_s
-        for given_s, usual_s in zip(
-            (measure.ramp_up_s, measure.slot_s, measure.warmup_s), usual, strict=True
-        )
+        for given_s, usual_s in zip((measure.ramp_up_s, measure.slot_s, None), usual, strict=True)
     )
     if not measure.slot_s:
         window_s = LEAST_WINDOW_S if shortest else window_s
         window_s = max(window_s, settings.window_for_bursts_s(experiment))
+    given_s = map(experiment.warmup_s_of, experiment.variants)
+    warmups_s = sum(usual_warmup_s if each_s is None else each_s for each_s in given_s)
     if measure.warmup_bursts == "on":
-        warmup_s *= 1 + BURST_PAUSE_S / BURST_S
+        warmups_s *= 1 + BURST_PAUSE_S / BURST_S
     first = settings.FIRST_AFTER_PILOT if piloted else measure.first_slots_per_variant
     slots = measure.slots_per_variant or first
-    loads_s = sum(
-        warmup_s + slots * _slot_s(experiment.load_of(variant), ramp_up_s + window_s)
+    loads_s = warmups_s + sum(
+        slots * _slot_s(experiment.load_of(variant), ramp_up_s + window_s)
         for variant in experiment.variants
     )
     starts_s = _starts_s(experiment, catalogue)

@@ -121,13 +121,11 @@ def run_pilots(point: RunningPoint) -> None:
 
 
 def _notify_shorter_warmups(point: RunningPoint) -> None:
-    if point.experiment.measure.warmup_s is not None:
-        return
     warmup_s = slot_settings(point.data).warmup_s
     cut = [
         variant
         for variant, pilot in pilots(point.data).items()
-        if warmup_s[variant] < pilot.warmup_s
+        if point.experiment.warmup_s_of(variant) is None and warmup_s[variant] < pilot.warmup_s
     ]
     if cut:
         point.progress.detail(

@@ -224,7 +224,8 @@ def look_in_bursts(
     measure = point.experiment.measure
     most = int(needs.most_warmup_s / PERIOD_S)
     is_asked = measure.warmup_bursts == "on"
-    if measure.warmup_s is not None or measure.warmup_bursts == "off":
+    is_given = point.experiment.warmup_s_of(variant.name) is not None
+    if is_given or measure.warmup_bursts == "off":
         return None
     if looks[-1].failed or not (works_on or is_asked):
         return None

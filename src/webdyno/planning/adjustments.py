@@ -191,7 +191,7 @@ def _trends(
             direction = "rises" if change.centre > 0 else "falls"
             changes = f"{direction} by {percent(size)} over each {rule.over}"
             what = f"variant {variant}: {pace(data, variant)} {changes}"
-            if rule.name == "trend" and measure.warmup_s is None:
+            if rule.name == "trend" and data.experiment.warmup_s_of(variant) is None:
                 slots_s = (ramp_up_s + now.window_s) * len(data.rounds[-1].of(variant))
                 longer_s = max(now.warmup_s.get(variant, 0.0) * LONGER, slots_s)
                 what += f"; it is warmed up for {duration(longer_s)} from now on"

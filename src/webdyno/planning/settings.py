@@ -109,7 +109,9 @@ def _found_settings(data: PointData) -> SlotSettings:
     return SlotSettings(
         warmup_s={
             variant: _given(
-                measure.warmup_s, [pilot.warmup_within(longest_s) for pilot in of_variant], WARMUP_S
+                data.experiment.warmup_s_of(variant),
+                [pilot.warmup_within(longest_s) for pilot in of_variant],
+                WARMUP_S,
             )
             for variant, of_variant in by_variant.items()
         },
