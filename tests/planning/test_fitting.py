@@ -9,7 +9,7 @@ from webdyno.comparison import foresee, question_of
 from webdyno.core.experiment import Experiment
 from webdyno.core.looks import SlotSettings
 from webdyno.core.measure import CapacitySettings, Measure
-from webdyno.core.records import AdjustmentRecord, PilotRecord, Record, RoundRecord
+from webdyno.core.records import AdjustmentRecord, PilotRecord, Record, RoundRecord, SlotRecord
 from webdyno.planning.fitting import LEAST_WINDOW_S, fitted_trials, next_round_s
 from webdyno.planning.settings import slot_settings, slots_per_variant
 from webdyno.validity import spent_s, used_s
@@ -87,6 +87,15 @@ def test_what_the_user_sets_stays() -> None:
     assert settings.slots_per_variant == 4
 
 
+def test_a_warm_up_that_the_user_sets_for_a_variant_stays_and_the_others_are_cut() -> None:
+    looks, experiment = pilots(warmup_s=2.0, ramp_up_s=0.2), limited(40.0)
+    own = experiment.variants["nginx"].replace(warmup_s=2.0)
+    given = experiment.replace(variants={**experiment.variants, "nginx": own})
+    cut, settings = (slot_settings(point_data(looks, each)) for each in (experiment, given))
+    assert settings.warmup_s["nginx"] == 2.0
+    assert settings.warmup_s["apache"] < cut.warmup_s["apache"] < 2.0
+
+
 def lasting(
     rounds: int, took_s: float, budget_s: float, rested_s: float = 0.0, warmup_s: float = 0.0
 ) -> tuple[list[Record], Experiment]:
@@ -106,6 +115,20 @@ def test_windows_get_shorter_where_rounds_take_long_and_never_longer_again() -> 
         windows_s.append(slot_settings(point_data(records, experiment)).window_s)
     assert windows_s == sorted(windows_s, reverse=True)
     assert windows_s[-1] < windows_s[0]
+
+
+def test_wake_ups_are_what_a_round_takes_besides_its_loads() -> None:
+    """No setting makes them shorter: windows that took them for loads would be too long."""
+    records, experiment = lasting(4, took_s=5.0, budget_s=34.0)
+    slot = next(it for it in records if isinstance(it, SlotRecord))
+    woken = list[Record]()
+    for it in records:
+        if isinstance(it, RoundRecord):
+            woken.append(slot.replace(phase="wake-up", round=it.round, slot=99))
+        woken.append(it)
+    assert len(woken) == len(records) + 4
+    settings, same = (slot_settings(point_data(each, experiment)) for each in (records, woken))
+    assert settings == same
 
 
 def test_an_adjustment_that_asks_for_more_slots_gets_what_there_is_time_for() -> None:

@@ -78,9 +78,10 @@ class SlotRecord(Model):
     """Number of the point in a sweep; 0 in an experiment without factors."""
     round: Count
     slot: Count
-    """Position within the round, from 0, warm-ups included."""
+    """Position within the round, from 0, loads that don't count included."""
     variant: str
-    phase: Literal["warmup", "measure", "trial"]
+    phase: Literal["warmup", "wake-up", "measure", "trial"]
+    """wake-up: load after a pause, before a slot that counts."""
     started_at: AwareDatetime
     load: LoadResult
     trial: Trial | None = None

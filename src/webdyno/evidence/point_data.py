@@ -97,7 +97,7 @@ class PointData:
                     attempt.append(record)
                 case RoundRecord():
                     attempt = open_slots.pop(record.round, [])
-                    measured = tuple(slot for slot in attempt if slot.phase != "warmup")
+                    measured = tuple(slot for slot in attempt if slot.phase in ("measure", "trial"))
                     rounds[record.round] = Round(record, measured)
                     stop = None
                 case PreflightRecord():

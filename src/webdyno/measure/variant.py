@@ -53,7 +53,7 @@ class OutOfTime(Exception):  # noqa: N818
     """A round can't go on: what comes next would end after the time that is the limit."""
 
 
-Phase = Literal["warmup", "measure", "trial"]
+Phase = Literal["warmup", "wake-up", "measure", "trial"]
 
 
 class RunningRound:
@@ -266,6 +266,8 @@ class RunningRound:
             return "blocked"
         if not experiment.profile:
             return "instructions" if experiment.counts_instructions and phase == "measure" else None
+        if phase == "wake-up":
+            return None
         return "calls" if phase == "warmup" else "samples"
 
 

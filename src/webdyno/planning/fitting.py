@@ -109,7 +109,7 @@ def _costs(data: PointData) -> list[_Cost]:
     costs, loads_s = list[_Cost](), list[float]()
     for record in data.records:
         match record:
-            case SlotRecord():
+            case SlotRecord() if record.phase != "wake-up":  # who settings can't make shorter
                 loads_s.append(record.load.ramp_up_s + record.load.measured_s)
             case RoundRecord():
                 longest_s = max(loads_s, default=0.0)
@@ -147,12 +147,14 @@ def _within(
     # Fewer rounds than needed give no answer: warm-ups go before windows that can't be shorter.
     least_s = slots * (ramps_s + len(variants) * _least_window_s(settings))
     most_s = max(min(WARMUP_SHARE * loads_s, loads_s - least_s), 0.0)
-    if measure.warmup_s is None and warmups_s > most_s:
-        shorter = most_s / warmups_s
-        apart = warmed_up_apart(settings)
-        cut = {variant: shorter * settings.warmup_s[variant] for variant in apart}
+    apart = warmed_up_apart(settings)
+    found = [variant for variant in apart if data.experiment.warmup_s_of(variant) is None]
+    found_s = sum(map(settings.warmup_takes_s, found))
+    if found_s and warmups_s > most_s:
+        shorter = max(most_s - (warmups_s - found_s), 0.0) / found_s
+        cut = {variant: shorter * settings.warmup_s[variant] for variant in found}
         settings = settings.replace(warmup_s=settings.warmup_s | cut)
-        warmups_s *= shorter
+        warmups_s -= found_s * (1 - shorter)
     return _cut(max(loads_s - warmups_s, 0.0) / (slots * len(variants)), settings, data, pilots)
 
 

@@ -99,7 +99,7 @@ class LiveProgress(LineProgress):
     def slot_begins(self, variant: str, phase: str) -> None:
         """Show which variant is under load."""
         super().slot_begins(variant, phase)
-        self._view.doing = f"warming up {variant}" if phase == "warmup" else variant
+        self._view.doing = f"warming up {variant}" if phase in ("warmup", "wake-up") else variant
 
     def slot_ends(self, record: SlotRecord) -> None:
         """Move the bars on."""
@@ -154,8 +154,8 @@ class LiveView:
         self.round_number, self.slots, self.ended = round_number, slots, 0
 
     def slot_ends(self, record: SlotRecord) -> None:
-        """A slot was measured."""
-        self.ended += 1
+        """A slot was measured, or a variant woken before one."""
+        self.ended += record.phase != "wake-up"
         length_s = record.load.all_of_it.length_s
         if length_s:
             servers = record.servers.cpu_s / (length_s * self.head.cpus_of(record.variant))
