@@ -9,7 +9,7 @@ import pytest
 
 from builders import SimulatedRun, machine
 from league.leagues import FIRST, run_of, with_cold
-from webdyno.config import Catalogue
+from webdyno.config import Catalogue, read_overrides
 from webdyno.core.experiment import Experiment
 from webdyno.core.records import StopRecord
 from webdyno.launch.caller import Caller
@@ -29,13 +29,14 @@ def test_those_that_had_not_warmed_up_come_last_and_share_the_time_left(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     asked: list[tuple[str, list[str], float]] = []
-    warmups_s: list[float | None] = []
+    warmups: list[tuple[float | None, float | None, str]] = []
 
     def measured(
         name: str, experiment: Experiment, _known: Catalogue, out: Path, _caller: Caller
     ) -> MeasuredRun:
         asked.append((name, list(experiment.variants), experiment.measure.budget_s))
-        warmups_s.append(experiment.measure.warmup_s)
+        of_cold, of_other = map(experiment.warmup_s_of, (COLD, next(iter(experiment.variants))))
+        warmups.append((of_cold, of_other, experiment.measure.warmup_bursts))
         run = with_cold(run_of(list(experiment.variants)), COLD, 0.1)
         now = datetime.now(UTC)
         head = run.head.replace(experiment=experiment, started_at=now, machine=machine())
@@ -60,5 +61,14 @@ def test_those_that_had_not_warmed_up_come_last_and_share_the_time_left(
     first, second, *then = (budget_s for *_, budget_s in asked)
     assert max(first, second) < SITTING_S / 4
     assert then == [pytest.approx(SITTING_S / 2, rel=0.01), pytest.approx(SITTING_S, rel=0.01)]
-    assert warmups_s[:2] == [None, None]
-    assert all(warmup_s and warmup_s > 5 for warmup_s in warmups_s[2:]), warmups_s
+    assert warmups[:2] == [(None, None, "auto")] * 2
+    assert all(of_cold and of_cold > 5 for of_cold, *_ in warmups[2:]), warmups
+    assert [of_others for _, *of_others in warmups[2:]] == [[None, "on"]] * 2
+
+
+def test_a_warm_up_that_the_user_sets_counts_for_what_was_cold_as_well() -> None:
+    caller = Caller(lambda _: None, lambda _: nullcontext(), yes=True)  # type: ignore[arg-type, return-value]
+    overrides = read_overrides(["measure.warmup_s=3", "measure.warmup_bursts=off"])
+    asking = Asking(Catalogue.load(), caller, overrides)
+    experiment = asking.arrange(TASKS[0], FIRST, cold={COLD}, warmup_s=8).experiment
+    assert (experiment.warmup_s_of(COLD), experiment.measure.warmup_bursts) == (3, "off")

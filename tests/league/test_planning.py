@@ -126,7 +126,7 @@ def test_a_run_has_its_share_of_the_time(left_s: float, runs_left: int, time_s: 
     ("spare_s", "warmup_s"),
     [
         pytest.param(100, None, id="pilots know better"),
-        pytest.param(1600, 6, id="most of what is left"),
+        pytest.param(1600, 3, id="most of what is left"),
         pytest.param(16_000, LONGEST_WARMUP_S, id="no longer than is of use"),
     ],
 )

@@ -155,7 +155,7 @@ class Sitting:
                     return partial(self._measure, lack, stacks, max(need_s, time_s))
                 time_s = max(need_s, left_s / (1 + self._cold_runs()))
                 rounds = question_of(arranged.experiment).fewest_rounds
-                warmup_s = long_warmup_s(time_s - need_s, rounds, len(stacks))
+                warmup_s = long_warmup_s(time_s - need_s, rounds, len(new))
                 return partial(self._measure, lack, stacks, time_s, warmup_s)
         if not self.measured:
             would_do = typed_duration(LEAST_ROOM * need_s)
@@ -173,7 +173,12 @@ class Sitting:
         self, lack: Lack, stacks: Sequence[str], time_s: float, warmup_s: float | None = None
     ) -> MeasuredRun:
         name, experiment, catalogue = self.asking.arrange(
-            lack.task, stacks, lack.together, time_s=time_s, warmup_s=warmup_s
+            lack.task,
+            stacks,
+            lack.together,
+            time_s=time_s,
+            cold=lack.cold,
+            warmup_s=warmup_s,
         )
         began = datetime.now().astimezone()
         out = self.folder.path / machine_folder(self.machine) / name / f"{began:%Y-%m-%d-%H%M%S}"

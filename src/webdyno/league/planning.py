@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from math import ceil
 
+from webdyno.core.looks import BURST_PAUSE_S, BURST_S
 from webdyno.core.question import FEWEST_IN_RACE
 
 MOST_AT_ONCE = 10
@@ -20,7 +21,7 @@ LEAST_ROOM, MOST_ROOM = 2.0, 4.0
 take what their pilots find, and ranks that are open take more rounds."""
 WARMUP_SHARE = 0.6
 """Of the time that a run has to spare, for warm-ups of those that an earlier one left cold."""
-LONGEST_WARMUP_S, LEAST_WARMUP_S = 20.0, 1.0
+LONGEST_WARMUP_S, LEAST_WARMUP_S = 15.0, 0.5
 
 
 @dataclass(frozen=True)
@@ -152,7 +153,8 @@ def time_of_run(need_s: float, left_s: float, runs_left: int) -> float:
 def long_warmup_s(spare_s: float, rounds: int, stacks: int) -> float | None:
     """Return the warm-up of stacks that hadn't warmed up before; None where no time is left for it.
 
-    The load that their pilots saw didn't show how long they need.
+    The load that their pilots saw didn't show how long they need. It comes in bursts, whose pauses
+    take as long again.
     """
-    warmup_s = WARMUP_SHARE * spare_s / (rounds * stacks)
+    warmup_s = WARMUP_SHARE * spare_s / (rounds * stacks) / (1 + BURST_PAUSE_S / BURST_S)
     return min(warmup_s, LONGEST_WARMUP_S) if warmup_s >= LEAST_WARMUP_S else None
