@@ -121,6 +121,16 @@ def test_differences_of_the_surroundings_are_named() -> None:
     assert found.verdict is Verdict.EQUIVALENT
 
 
+def test_a_warm_up_is_how_a_variant_was_measured_and_not_what_it_is() -> None:
+    before, after = run(VARIANTS, 1), run(VARIANTS, 2)
+    experiment = after.head.experiment
+    longer = {**experiment.variants, "nginx": experiment.variants["nginx"].replace(warmup_s=30)}
+    head = after.head.replace(experiment=experiment.replace(variants=longer))
+    found = compared(before, replace(after, head=head))
+    assert not found.mismatches
+    assert [it.what for it in found.differences] == ["variants.nginx.warmup_s"]
+
+
 def test_different_experiments_are_not_compared() -> None:
     after = run(VARIANTS, 2)
     load = after.head.experiment.load.model_copy(update={"connections": 16})

@@ -6,8 +6,8 @@ from pathlib import Path
 import pytest
 
 from e2e.commands import run_rounds, slots
+from webdyno.core.looks import WAKE_AFTER_S
 from webdyno.measure.folder import RunFolder
-from webdyno.measure.round import WAKE_AFTER_S
 
 pytestmark = pytest.mark.long
 

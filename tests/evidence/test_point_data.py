@@ -1,7 +1,7 @@
 """Which of a point's records count, and that what is derived of them is derived once."""
 
 from builders import SimulatedVariant, simulated_run
-from webdyno.core.records import RoundRecord, SlotRecord
+from webdyno.core.records import Record, RoundRecord, SlotRecord
 from webdyno.evidence.point_data import PointData, compute_once
 from webdyno.validity import excluded_slots
 
@@ -27,6 +27,17 @@ def test_a_round_begun_again_counts_from_its_second_beginning() -> None:
     torn = [record for record in second if isinstance(record, SlotRecord)][:5]
     again = PointData.of(RUN.head, [*first, *torn, *second])
     assert again.rounds == RUN.data.rounds
+
+
+def test_a_wake_up_has_the_position_of_its_slot_and_does_not_count() -> None:
+    woken = list[Record]()
+    for record in RUN.records:
+        if isinstance(record, SlotRecord) and record.phase == "measure":
+            woken.append(record.replace(phase="wake-up"))
+        woken.append(record)
+    assert PointData.of(RUN.head, woken).rounds == RUN.data.rounds
+    torn = [record for record in woken if isinstance(record, SlotRecord)][:5]
+    assert PointData.of(RUN.head, [*torn, *woken]).rounds == RUN.data.rounds
 
 
 def test_slots_can_be_excluded() -> None:

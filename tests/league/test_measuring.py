@@ -36,7 +36,7 @@ def test_those_that_had_not_warmed_up_come_last_and_share_the_time_left(
     ) -> MeasuredRun:
         asked.append((name, list(experiment.variants), experiment.measure.budget_s))
         of_cold, of_other = map(experiment.warmup_s_of, (COLD, next(iter(experiment.variants))))
-        warmups.append((of_cold, of_other, experiment.measure.warmup_bursts))
+        warmups.append((of_cold, of_other, experiment.warmup_bursts_of(COLD)))
         run = with_cold(run_of(list(experiment.variants)), COLD, 0.1)
         now = datetime.now(UTC)
         head = run.head.replace(experiment=experiment, started_at=now, machine=machine())
@@ -68,7 +68,7 @@ def test_those_that_had_not_warmed_up_come_last_and_share_the_time_left(
 
 def test_a_warm_up_that_the_user_sets_counts_for_what_was_cold_as_well() -> None:
     caller = Caller(lambda _: None, lambda _: nullcontext(), yes=True)  # type: ignore[arg-type, return-value]
-    overrides = read_overrides(["measure.warmup_s=3", "measure.warmup_bursts=off"])
+    overrides = read_overrides(["measure.warmup_s=3"])
     asking = Asking(Catalogue.load(), caller, overrides)
     experiment = asking.arrange(TASKS[0], FIRST, cold={COLD}, warmup_s=8).experiment
-    assert (experiment.warmup_s_of(COLD), experiment.measure.warmup_bursts) == (3, "off")
+    assert (experiment.warmup_s_of(COLD), experiment.warmup_bursts_of(COLD)) == (3, "auto")

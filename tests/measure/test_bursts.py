@@ -66,7 +66,11 @@ def look(monkeypatch: pytest.MonkeyPatch) -> Looking:
         monkeypatch.setattr(pilot_looks, "_start", server.start)
         monkeypatch.setattr(pilot_looks, "_pause", server.pause)
         measure = Measure.model_validate(asked)
-        experiment = SimpleNamespace(measure=measure, warmup_s_of=lambda _: measure.warmup_s)
+        experiment = SimpleNamespace(
+            measure=measure,
+            warmup_s_of=lambda _: measure.warmup_s,
+            warmup_bursts_of=lambda _: measure.warmup_bursts,
+        )
         point = SimpleNamespace(experiment=experiment)
         needs = Needs(0.001, None, 2, most_warmup_s=most_s, most_slot_s=5.0)
         before = [PilotLook(responses=[*server.slow] * 10)]

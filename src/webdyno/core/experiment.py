@@ -378,6 +378,10 @@ class Experiment(Model):
         own_s = self.variants[variant].warmup_s
         return self.measure.warmup_s if own_s is None else own_s
 
+    def warmup_bursts_of(self, variant: str) -> Literal["auto", "on", "off"]:
+        """Return whether a variant's warm-up comes in bursts."""
+        return self.variants[variant].warmup_bursts or self.measure.warmup_bursts
+
     def load_of(self, variant: str) -> Load:
         """Return what the clients do with a variant."""
         return with_changes(self.load, *self.load_changes_of(variant))

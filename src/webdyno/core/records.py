@@ -81,7 +81,7 @@ class SlotRecord(Model):
     """Position within the round, from 0, loads that don't count included."""
     variant: str
     phase: Literal["warmup", "wake-up", "measure", "trial"]
-    """wake-up: load after a pause, before a slot that counts."""
+    """wake-up: load after a pause, before the slot that counts and has the same position."""
     started_at: AwareDatetime
     load: LoadResult
     trial: Trial | None = None

@@ -5,7 +5,7 @@ Settings that differ in some keys, such as a variant's load, are changed by dott
 
 import re
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Annotated, Any, TypeVar
+from typing import Annotated, Any, Literal, TypeVar
 
 from pydantic import Field, model_validator
 
@@ -107,12 +107,19 @@ class Variant(Model):
     """How many of the servers' CPUs it gets, all by default."""
     warmup_s: Pause | None = None
     """Load after each start; `measure.warmup_s` by default."""
+    warmup_bursts: Literal["auto", "on", "off"] | None = None
+    """`measure.warmup_bursts` by default."""
 
     @model_validator(mode="after")
     def _paths_once(self) -> "Variant":
         if self.paths is not None and "paths" in self.load:
             raise ValueError("paths is short for load.paths; give one of them")
         return self
+
+    @property
+    def without_warmup(self) -> "Variant":
+        """What it is, without what says how long it is warmed up."""
+        return self.replace(warmup_s=None, warmup_bursts=None)
 
     def with_settings(self, settings: Mapping[str, SettingValue]) -> "Variant":
         """Return it with some settings changed."""

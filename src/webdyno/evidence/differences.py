@@ -28,7 +28,9 @@ def mismatches(before: Experiment, after: Experiment, variants: Sequence[str]) -
         difference
         for variant in variants
         for difference in _unequal(
-            f"variants.{variant}", before.variants[variant], after.variants[variant]
+            f"variants.{variant}",
+            before.variants[variant].without_warmup,
+            after.variants[variant].without_warmup,
         )
     ]
 
@@ -37,6 +39,14 @@ def differences(before: RunHead, after: RunHead) -> list[Difference]:
     """Return what else may have caused a change: machine, versions, load generator, settings."""
     experiments = [head.experiment for head in (before, after)]
     measures = (experiment.measure for experiment in experiments)
+    both = [name for name in experiments[0].variants if name in experiments[1].variants]
+    warm_ups = (
+        {
+            name: experiment.variants[name].model_dump(include={"warmup_s", "warmup_bursts"})
+            for name in both
+        }
+        for experiment in experiments
+    )
     claims = (experiment.asks.one_sided for experiment in experiments)
     return [
         *surroundings(before, after),
@@ -45,6 +55,7 @@ def differences(before: RunHead, after: RunHead) -> list[Difference]:
             for difference in _unequal("measure", *measures)
             if difference.what != "measure.seed"
         ),
+        *_unequal("variants", *warm_ups),
         *_unequal("one_sided", *({"claim": claim.words} if claim else {} for claim in claims)),
     ]
 

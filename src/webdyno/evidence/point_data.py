@@ -92,7 +92,7 @@ class PointData:
             match record:
                 case SlotRecord():
                     attempt = open_slots.setdefault(record.round, [])
-                    if attempt and record.slot <= attempt[-1].slot:
+                    if attempt and not _follows(record, attempt[-1]):
                         attempt.clear()
                     attempt.append(record)
                 case RoundRecord():
@@ -237,6 +237,13 @@ class PointData:
             if known:
                 logs[this_round.record.round] = np.log(known)
         return logs
+
+
+def _follows(slot: SlotRecord, before: SlotRecord) -> bool:
+    """Whether a slot comes after another one of its round, and doesn't begin the round again."""
+    if slot.slot == before.slot:
+        return before.phase == "wake-up" and slot.phase != "wake-up"
+    return slot.slot > before.slot
 
 
 def look_parts(records: Iterable[Record]) -> dict[str, list[LongLookRecord]]:

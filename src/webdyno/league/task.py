@@ -73,10 +73,16 @@ class Asking(NamedTuple):
         42,000.
         """
         overrides = [*self.overrides]
-        if warmup_s is not None and WARMUP not in {each.sets for each in overrides}:
-            keys = [("variants", stack, "warmup_s") for stack in stacks if stack in cold]
-            overrides += [Override(key, round(warmup_s, 2), "league") for key in keys]
-            overrides.append(Override(("measure", "warmup_bursts"), "on", "league"))
+        given = {each.sets for each in overrides}
+        if warmup_s is not None and WARMUP not in given:
+            long = {"warmup_s": round(warmup_s, 2), "warmup_bursts": "on"}
+            overrides += [
+                Override(setting, value, "league")
+                for stack in stacks
+                if stack in cold
+                for key, value in long.items()
+                if (setting := ("variants", stack, key)) not in given
+            ]
         if task.rate_rps is not None:
             flag = f"--rate {task.rate_rps:g}"
             overrides += [

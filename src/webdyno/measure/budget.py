@@ -16,7 +16,7 @@ from webdyno.core.service import Service
 from webdyno.core.sweep import plan_points
 from webdyno.measure.pilot import needs_pilot
 from webdyno.planning import settings
-from webdyno.planning.fitting import LEAST_WINDOW_S
+from webdyno.planning.fitting import LEAST_WINDOW_S, wake_ups_s
 
 OWN_S = 2.0
 """Estimate of what webdyno itself takes to begin, and to judge at the end."""
@@ -101,16 +101,19 @@ def point_s(
     if not measure.slot_s:
         window_s = LEAST_WINDOW_S if shortest else window_s
         window_s = max(window_s, settings.window_for_bursts_s(experiment))
-    given_s = map(experiment.warmup_s_of, experiment.variants)
-    warmups_s = sum(usual_warmup_s if each_s is None else each_s for each_s in given_s)
-    if measure.warmup_bursts == "on":
-        warmups_s *= 1 + BURST_PAUSE_S / BURST_S
+    warmups_s = sum(
+        (usual_warmup_s if given_s is None else given_s)
+        * (1 + BURST_PAUSE_S / BURST_S * (experiment.warmup_bursts_of(variant) == "on"))
+        for variant in experiment.variants
+        for given_s in [experiment.warmup_s_of(variant)]
+    )
     first = settings.FIRST_AFTER_PILOT if piloted else measure.first_slots_per_variant
     slots = measure.slots_per_variant or first
-    loads_s = warmups_s + sum(
-        slots * _slot_s(experiment.load_of(variant), ramp_up_s + window_s)
+    turn_s = sum(
+        _slot_s(experiment.load_of(variant), ramp_up_s + window_s)
         for variant in experiment.variants
     )
+    loads_s = warmups_s + slots * turn_s + variants * wake_ups_s(warmups_s, turn_s, slots)
     starts_s = _starts_s(experiment, catalogue)
     pilots = len(question.piloted_variants) if piloted else 0
     if measure.budget_is_limit:  # the first starts don't count

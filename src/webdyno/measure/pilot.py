@@ -73,8 +73,7 @@ def needs_pilot(experiment: Experiment) -> bool:
     For the ramp-up alone it isn't worth its time: who sets slots and warm-up has none without. A
     search for the capacity begins at the throughput that it saw.
     """
-    measure = experiment.measure
-    asked = (measure.slot_s, measure.warmup_s)
+    asked = (experiment.measure.slot_s, *map(experiment.warmup_s_of, experiment.variants))
     finds = None in asked or not question_of(experiment).loading.has_windows
     return finds and program(experiment.generator).reports_windows
 

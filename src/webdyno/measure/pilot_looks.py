@@ -221,11 +221,10 @@ def look_in_bursts(
     `looks`: those at fresh starts under continuous load. `works_on`: whether the servers still
     worked when the first of these was over. Gives None where nothing was tried, or failed.
     """
-    measure = point.experiment.measure
     most = int(needs.most_warmup_s / PERIOD_S)
-    is_asked = measure.warmup_bursts == "on"
-    is_given = point.experiment.warmup_s_of(variant.name) is not None
-    if is_given or measure.warmup_bursts == "off":
+    in_bursts = point.experiment.warmup_bursts_of(variant.name)
+    is_asked = in_bursts == "on"
+    if point.experiment.warmup_s_of(variant.name) is not None or in_bursts == "off":
         return None
     if looks[-1].failed or not (works_on or is_asked):
         return None

@@ -12,7 +12,7 @@ from webdyno.comparison import Stop, question_of
 from webdyno.core.errors import OperationError
 from webdyno.core.format import duration
 from webdyno.core.judgement import ValidityWarning
-from webdyno.core.looks import SlotSettings
+from webdyno.core.looks import WAKE_AFTER_S, WAKE_S, SlotSettings
 from webdyno.core.records import PreflightRecord, RoundRecord
 from webdyno.core.replay import unpack_replay
 from webdyno.load.interface import GeneratorError, LoadOrder, LoginError
@@ -33,12 +33,6 @@ logger = logging.getLogger(__name__)
 LONGEST_COUNT_S, LEAST_COUNT_S = 60.0, 0.1
 """Longest slot of those that end after a number of requests, unless `slot_s` is given; and the
 least that a limit of time makes of it."""
-WAKE_AFTER_S, WAKE_S = 3.0, 0.5
-"""What nobody loaded for so long is loaded so long before a slot that counts.
-
-Programs close what is idle, such as connections of pools (node-postgres after 10 s): Koa, which had
-warmed up for 5 s, began its first slot after the other variants' warm-ups with 16 new connections
-to PostgreSQL, and served 5,600/s in it, 8,900/s in the second."""
 
 
 class PlannedSlot(NamedTuple):
@@ -205,24 +199,37 @@ def _measure(
 ) -> float:
     """Measure a round's slots, and return how long they waited for servers to rest."""
     most_s = min(times.rest_s * len(running.up), max(running.point.left_s, 0.0))
-    rested_s, woken = 0.0, 0
+    rested_s = 0.0
     loaded_at = dict.fromkeys(running.up, time.monotonic())
     for slot in slots:
-        name = slot.variant.name
         rested_s += _wait_for_rest(running, most_s - rested_s)
-        # Who sets no warm-up wants to see what servers do then.
-        may_wake = slot.phase == "measure" and running.point.experiment.warmup_s_of(name) != 0
-        if may_wake and time.monotonic() - loaded_at[name] > WAKE_AFTER_S:
-            position = slot.position + woken
-            order = running.order(slot.variant, f"round {running.number} slot {position}", WAKE_S)
-            running.measure(position, slot.variant, "wake-up", order)
-            woken += 1
-        slot = slot._replace(position=slot.position + woken)
         order = _slot_order(running, slot, times, rng)
+        if slot.phase == "measure":
+            _wake(running, slot, loaded_at[slot.variant.name], order)
         running.measure(slot.position, slot.variant, slot.phase, order)
-        loaded_at[name] = time.monotonic()
+        loaded_at[slot.variant.name] = time.monotonic()
         time.sleep(slot.pause_s)
     return rested_s
+
+
+def _wake(running: RunningRound, slot: PlannedSlot, loaded_at: float, order: LoadOrder) -> None:
+    """Load what waited long for its turn, unless its slot has no time then.
+
+    Nor where no warm-up is wanted: that is to show what servers do when they begin.
+    """
+    point, variant = running.point, slot.variant
+    slot_s = 0.0 if order.count is not None else order.load_s
+    ramp_s = variant.load.connection_ramp_s
+    if (
+        time.monotonic() - loaded_at <= WAKE_AFTER_S
+        or point.experiment.warmup_s_of(variant.name) == 0
+        or point.left_s <= ramp_s + WAKE_S + slot_s
+    ):
+        return
+    name = f"round {running.number} before slot {slot.position}"
+    woken = running.order(variant, name, ramp_s + WAKE_S, turn=-1)
+    woken = replace(woken, connection_ramp_s=ramp_s)
+    running.measure(slot.position, variant, "wake-up", woken)
 
 
 def _wait_for_rest(running: RunningRound, most_s: float) -> float:

@@ -10,7 +10,8 @@ from statistics import fmean
 
 from webdyno.comparison import question_of
 from webdyno.comparison.capacity_rules import DECIDING_TRIAL, FIRST_NARROWING, NARROWING
-from webdyno.core.looks import Pilot, SlotSettings
+from webdyno.core.experiment import Experiment
+from webdyno.core.looks import WAKE_AFTER_S, WAKE_S, Pilot, SlotSettings
 from webdyno.core.measure import CapacitySettings
 from webdyno.core.records import IncidentRecord, PilotRecord, RoundRecord, SlotRecord
 from webdyno.evidence.point_data import PointData
@@ -128,7 +129,18 @@ def _own_s(settings: SlotSettings, data: PointData) -> float:
     slots = settings.slots_per_variant or FEWEST_SLOTS
     # What is under way at a slot's end is waited for.
     slot_own_s = SLOT_OWN_S + max(settings.phase_s.values(), default=0.0)
-    return len(data.experiment.variants) * (START_S + start_s + slots * slot_own_s)
+    warmups_s = _warmups_s(settings)
+    woken_s = wake_ups_s(warmups_s, (_loads_s(settings, data) - warmups_s) / slots, slots)
+    return len(data.experiment.variants) * (START_S + start_s + slots * slot_own_s + woken_s)
+
+
+def wake_ups_s(warmups_s: float, turn_s: float, slots: int) -> float:
+    """Estimate how long the wake-ups of a variant take in a round.
+
+    `warmups_s`: what all warm-ups take; `turn_s`: one slot of each variant.
+    """
+    woken = slots if turn_s > WAKE_AFTER_S else int(warmups_s > WAKE_AFTER_S)
+    return woken * (WAKE_S + SLOT_OWN_S)
 
 
 def _within(
@@ -146,16 +158,26 @@ def _within(
             settings = settings.replace(slots_per_variant=slots)
     # Fewer rounds than needed give no answer: warm-ups go before windows that can't be shorter.
     least_s = slots * (ramps_s + len(variants) * _least_window_s(settings))
-    most_s = max(min(WARMUP_SHARE * loads_s, loads_s - least_s), 0.0)
-    apart = warmed_up_apart(settings)
-    found = [variant for variant in apart if data.experiment.warmup_s_of(variant) is None]
-    found_s = sum(map(settings.warmup_takes_s, found))
-    if found_s and warmups_s > most_s:
-        shorter = max(most_s - (warmups_s - found_s), 0.0) / found_s
-        cut = {variant: shorter * settings.warmup_s[variant] for variant in found}
+    apart, given = warmed_up_apart(settings), _given_warmups(data.experiment)
+    found_s = sum(settings.warmup_takes_s(variant) for variant in apart if variant not in given)
+    room_s = max(loads_s - (warmups_s - found_s), 0.0)
+    most_s = max(min(WARMUP_SHARE * room_s, room_s - least_s), 0.0)
+    if found_s > most_s:
+        shorter = most_s / found_s
+        cut = {each: shorter * settings.warmup_s[each] for each in apart if each not in given}
         settings = settings.replace(warmup_s=settings.warmup_s | cut)
-        warmups_s -= found_s * (1 - shorter)
+        warmups_s -= found_s - most_s
     return _cut(max(loads_s - warmups_s, 0.0) / (slots * len(variants)), settings, data, pilots)
+
+
+def _given_warmups(experiment: Experiment) -> set[str]:
+    """Return the variants whose warm-up the user set, and those that are measured alike."""
+    alike = question_of(experiment).measured_alike
+    return {
+        variant
+        for variant in experiment.variants
+        if any(experiment.warmup_s_of(each) is not None for each in {variant, *alike(variant)})
+    }
 
 
 def _loads_s(settings: SlotSettings, data: PointData) -> float:

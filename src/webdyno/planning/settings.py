@@ -122,7 +122,8 @@ def _found_settings(data: PointData) -> SlotSettings:
         in_bursts=[
             variant
             for variant, of_variant in by_variant.items()
-            if measure.warmup_bursts == "on" or any(pilot.in_bursts for pilot in of_variant)
+            if data.experiment.warmup_bursts_of(variant) == "on"
+            or any(pilot.in_bursts for pilot in of_variant)
         ],
         window_s=max(
             _given(measure.slot_s, [pilot.window_s for pilot in by_pilot.values()], WINDOW_S),
@@ -157,12 +158,16 @@ def warmups_may_take_s(data: PointData, start_s: Mapping[str, float]) -> float:
 def _longest_warmup_s(data: PointData) -> float:
     """Return how long one warm-up may take: short ones are kept, long ones share the rest."""
     by_variant = _first_alike(data, pilots(data))
+    given_s = {variant: data.experiment.warmup_s_of(variant) for variant in by_variant}
     asked_s = sorted(
-        pilot.warmup_takes_s for of_variant in by_variant.values() for pilot in of_variant
+        pilot.warmup_takes_s
+        for variant, of_variant in by_variant.items()
+        for pilot in of_variant
+        if given_s[variant] is None
     )
-    left_s = warmups_may_take_s(data, starts_s(data))
+    left_s = warmups_may_take_s(data, starts_s(data)) - sum(filter(None, given_s.values()))
     for shorter, takes_s in enumerate(asked_s):
-        part_s = left_s / (len(asked_s) - shorter)
+        part_s = max(left_s, 0.0) / (len(asked_s) - shorter)
         if takes_s > part_s:
             return part_s
         left_s -= takes_s

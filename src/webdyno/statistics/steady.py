@@ -119,8 +119,8 @@ class Onset:
         return 0 if self.steady else 2 if self.may_begin_later else 1
 
 
-def onset(series: Series) -> Onset:
-    """Find where steady state begins."""
+def onset(series: Series, *, is_throughput: bool = True) -> Onset:
+    """Find where steady state begins, of throughput or of CPU per request."""
     clean = series.without_outliers()
     tail = Series(clean.window_s, clean.halves[1])
     memory = autocorrelation_time(_without_trend(tail.logs))
@@ -135,7 +135,9 @@ def onset(series: Series) -> Onset:
         why = f"too short to decide: {remembered}"
         too_few = len(clean.logs) < 2 * STEADY_BATCHES
         return Onset(0.0, steady=False, why=why, may_begin_later=too_few)
-    first = max(_first_of_last_level(levels), ceil(_reached(clean) / batch))
+    first = _first_of_last_level(levels)
+    if is_throughput:
+        first = max(first, ceil(_reached(clean) / batch))
     at_s, rest = first * batch * series.window_s, levels[first:]
     if len(rest) < STEADY_BATCHES or first >= STEADY_SHARE * len(levels):
         why = f"its level changed {at_s:.2g} s after the start, too late to know whether for good"

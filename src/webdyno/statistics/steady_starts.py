@@ -34,7 +34,7 @@ FASTER = 0.05
 
 def latest_onset(after_start: Sequence[Series]) -> Onset:
     """Report from when on all that was seen after a fresh start is steady."""
-    onsets = [onset(series) for series in after_start]
+    onsets = [onset(series, is_throughput=not kind) for kind, series in enumerate(after_start)]
     doubtful = max(onsets, key=lambda each: (each.doubt, each.at_s))
     return replace(doubtful, at_s=max(begins.at_s for begins in onsets))
 

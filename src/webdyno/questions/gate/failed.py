@@ -229,7 +229,7 @@ def profile_experiment(point: PointData, catalogue: Catalogue, given_s: float) -
         budget_s=given_s if experiment.measure.budget_is_limit else ENOUGH_S,
         warmup_bursts="on" if times.in_bursts else "off",
     )
-    revisions = {name: experiment.variants[name] for name in (BASELINE, HEAD)}
+    revisions = {name: experiment.variants[name].without_warmup for name in (BASELINE, HEAD)}
     title = f"What grew: {experiment.title}"
     derived = experiment.derive(title, "In which functions?", revisions, measure)
     return sampled_experiment(derived, catalogue)
