@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 from webdyno.config import Catalogue
 from webdyno.core.load import Load
 from webdyno.core.looks import SlotSettings
+from webdyno.core.records import Phase
 from webdyno.load.interface import LoadOrder
 from webdyno.measure.backend import StartedVariant
 from webdyno.measure.planned import PlannedVariant, plan_variants
@@ -24,7 +25,7 @@ from webdyno.measure.round import (
     plan_slots,
     round_order,
 )
-from webdyno.measure.variant import Phase, RunningRound
+from webdyno.measure.variant import RunningRound
 
 VARIANTS = st.lists(st.text(min_size=1), min_size=1, max_size=6, unique=True)
 EVEN = st.integers(1, 5).map(lambda half: 2 * half)

@@ -8,7 +8,7 @@ import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from math import inf
-from typing import Annotated, Self
+from typing import Annotated, Literal, Self
 
 from pydantic import (
     BaseModel,
@@ -241,6 +241,8 @@ Seconds = Annotated[float, Quantity(TIME, 0, HOUR_S, above=True)]
 """A length of time that isn't nothing."""
 Pause = Annotated[float, Quantity(TIME, 0, HOUR_S)]
 """A length of time that may be nothing."""
+Bursts = Literal["auto", "on", "off"]
+"""Whether a warm-up comes in bursts; auto: where that makes servers faster."""
 Soak = Annotated[float, Quantity(TIME, 0, 24 * HOUR_S)]
 """Load without a break, hours if asked; or none."""
 MOST_DELAY_S = 0.01

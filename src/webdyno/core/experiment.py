@@ -24,7 +24,7 @@ from pydantic import (
 from pydantic.json_schema import JsonSchemaValue
 from pydantic_core import CoreSchema
 
-from webdyno.core.base import Model, Seconds
+from webdyno.core.base import Bursts, Model, Seconds
 from webdyno.core.errors import UserError
 from webdyno.core.load import Load, check_requests, check_users, has_users
 from webdyno.core.measure import USUAL_MEASURE_OF_SEARCH, CapacitySettings, Measure, MeasureChanges
@@ -378,7 +378,7 @@ class Experiment(Model):
         own_s = self.variants[variant].warmup_s
         return self.measure.warmup_s if own_s is None else own_s
 
-    def warmup_bursts_of(self, variant: str) -> Literal["auto", "on", "off"]:
+    def warmup_bursts_of(self, variant: str) -> Bursts:
         """Return whether a variant's warm-up comes in bursts."""
         return self.variants[variant].warmup_bursts or self.measure.warmup_bursts
 

@@ -11,6 +11,8 @@ from webdyno.core.text import Prose
 
 BURST_S = BURST_PAUSE_S = 0.5
 """A warm-up in bursts: load for so long, then none for so long, again and again."""
+BURSTS_TAKE = 1 + BURST_PAUSE_S / BURST_S
+"""How many times as long as its load a warm-up in bursts takes."""
 WAKE_AFTER_S, WAKE_S = 3.0, 0.5
 """What nobody loaded for so long is loaded so long before a slot that counts.
 
@@ -40,7 +42,7 @@ class Pilot(Model):
     @property
     def warmup_takes_s(self) -> float:
         """How long the warm-up takes, pauses between bursts and all."""
-        return self.warmup_s * (1 + BURST_PAUSE_S / BURST_S * self.in_bursts)
+        return self.warmup_s * (BURSTS_TAKE if self.in_bursts else 1)
 
     def warmup_within(self, takes_s: float) -> float:
         """Return the warm-up, or as much of it as takes no longer than that."""

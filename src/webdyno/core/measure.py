@@ -12,6 +12,7 @@ from pydantic import AfterValidator, Field, model_validator
 from webdyno.core.base import (
     SHARE,
     Budget,
+    Bursts,
     Delay,
     Model,
     Pause,
@@ -43,7 +44,7 @@ class Measure(Model):
     then up to 8."""
     warmup_s: Pause | None = None
     """Load after each start. By default from a pilot run, with other generators 1 s."""
-    warmup_bursts: Literal["auto", "on", "off"] = "auto"
+    warmup_bursts: Bursts = "auto"
     """0.5 s of load, 0.5 s of pause, …, for JIT compilers. auto: where it makes servers faster."""
     precision: Annotated[float, Quantity(SHARE, 0.0001, 0.99)] = 0.02
     """Stop at this half-width of the ratio's 95% CI."""

@@ -70,6 +70,10 @@ class ServerUse(Model):
         return self.cpu_user_s + self.cpu_sys_s + self.interrupts_s
 
 
+Phase = Literal["warmup", "wake-up", "measure", "trial"]
+"""What a load is for; trial: a search for the capacity."""
+
+
 class SlotRecord(Model):
     """One uninterrupted stretch of load on one variant."""
 
@@ -80,7 +84,7 @@ class SlotRecord(Model):
     slot: Count
     """Position within the round, from 0, loads that don't count included."""
     variant: str
-    phase: Literal["warmup", "wake-up", "measure", "trial"]
+    phase: Phase
     """wake-up: load after a pause, before the slot that counts and has the same position."""
     started_at: AwareDatetime
     load: LoadResult

@@ -5,11 +5,11 @@ Settings that differ in some keys, such as a variant's load, are changed by dott
 
 import re
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Annotated, Any, Literal, TypeVar
+from typing import Annotated, Any, TypeVar
 
 from pydantic import Field, model_validator
 
-from webdyno.core.base import Model, Pause, Size
+from webdyno.core.base import Bursts, Model, Pause, Size
 from webdyno.core.paths import WrittenPaths
 from webdyno.core.setting import SettingValue
 from webdyno.core.tables import TomlTable
@@ -107,7 +107,7 @@ class Variant(Model):
     """How many of the servers' CPUs it gets, all by default."""
     warmup_s: Pause | None = None
     """Load after each start; `measure.warmup_s` by default."""
-    warmup_bursts: Literal["auto", "on", "off"] | None = None
+    warmup_bursts: Bursts | None = None
     """`measure.warmup_bursts` by default."""
 
     @model_validator(mode="after")

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from math import ceil
 
-from webdyno.core.looks import BURST_PAUSE_S, BURST_S
+from webdyno.core.looks import BURSTS_TAKE
 from webdyno.core.question import FEWEST_IN_RACE
 
 MOST_AT_ONCE = 10
@@ -156,5 +156,5 @@ def long_warmup_s(spare_s: float, rounds: int, stacks: int) -> float | None:
     The load that their pilots saw didn't show how long they need. It comes in bursts, whose pauses
     take as long again.
     """
-    warmup_s = WARMUP_SHARE * spare_s / (rounds * stacks) / (1 + BURST_PAUSE_S / BURST_S)
+    warmup_s = WARMUP_SHARE * spare_s / (rounds * stacks) / BURSTS_TAKE
     return min(warmup_s, LONGEST_WARMUP_S) if warmup_s >= LEAST_WARMUP_S else None

@@ -11,7 +11,7 @@ from webdyno.core.errors import UserError
 from webdyno.core.experiment import Experiment, Level
 from webdyno.core.format import DASH, count, duration, typed_duration
 from webdyno.core.load import Load
-from webdyno.core.looks import BURST_PAUSE_S, BURST_S
+from webdyno.core.looks import BURSTS_TAKE
 from webdyno.core.service import Service
 from webdyno.core.sweep import plan_points
 from webdyno.measure.pilot import needs_pilot
@@ -103,7 +103,7 @@ def point_s(
         window_s = max(window_s, settings.window_for_bursts_s(experiment))
     warmups_s = sum(
         (usual_warmup_s if given_s is None else given_s)
-        * (1 + BURST_PAUSE_S / BURST_S * (experiment.warmup_bursts_of(variant) == "on"))
+        * (BURSTS_TAKE if experiment.warmup_bursts_of(variant) == "on" else 1)
         for variant in experiment.variants
         for given_s in [experiment.warmup_s_of(variant)]
     )

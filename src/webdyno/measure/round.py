@@ -13,7 +13,7 @@ from webdyno.core.errors import OperationError
 from webdyno.core.format import duration
 from webdyno.core.judgement import ValidityWarning
 from webdyno.core.looks import WAKE_AFTER_S, WAKE_S, SlotSettings
-from webdyno.core.records import PreflightRecord, RoundRecord
+from webdyno.core.records import Phase, PreflightRecord, RoundRecord
 from webdyno.core.replay import unpack_replay
 from webdyno.load.interface import GeneratorError, LoadOrder, LoginError
 from webdyno.measure.backend import Questions
@@ -23,7 +23,7 @@ from webdyno.measure.differences import with_differences
 from webdyno.measure.planned import PlannedVariant
 from webdyno.measure.point import RunningPoint, rng_of
 from webdyno.measure.preflight import login_refused
-from webdyno.measure.variant import OutOfTime, Phase, RunningRound
+from webdyno.measure.variant import OutOfTime, RunningRound
 from webdyno.planning.settings import slot_settings, slots_per_variant
 from webdyno.servers.service import StackDied
 from webdyno.validity.preflight import response_differences

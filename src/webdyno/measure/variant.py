@@ -14,7 +14,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from statistics import fmean
 from types import TracebackType
-from typing import Literal, Self
+from typing import Self
 from uuid import uuid4
 
 from webdyno.comparison import question_of
@@ -23,7 +23,7 @@ from webdyno.core.experiment import State
 from webdyno.core.files import make_folder, open_given_inside, reading, writing
 from webdyno.core.format import duration, last_lines
 from webdyno.core.looks import SlotSettings
-from webdyno.core.records import AdjustmentRecord, SlotRecord
+from webdyno.core.records import AdjustmentRecord, Phase, SlotRecord
 from webdyno.core.request import may_be_compressed
 from webdyno.core.testbed import Ceiling
 from webdyno.host.children import in_session
@@ -51,9 +51,6 @@ SEED_BITS = 32
 
 class OutOfTime(Exception):  # noqa: N818
     """A round can't go on: what comes next would end after the time that is the limit."""
-
-
-Phase = Literal["warmup", "wake-up", "measure", "trial"]
 
 
 class RunningRound:

@@ -176,7 +176,7 @@ def _given_warmups(experiment: Experiment) -> set[str]:
     return {
         variant
         for variant in experiment.variants
-        if any(experiment.warmup_s_of(each) is not None for each in {variant, *alike(variant)})
+        if any(experiment.warmup_s_of(each) is not None for each in alike(variant))
     }
 
 
