@@ -353,12 +353,16 @@ def look(recorded: dict[str, list[int]], length_s: float = 100.0) -> PilotLook:
     return PilotLook(recorded["responses"][:windows], cpu_s[:windows])
 
 
-@pytest.mark.parametrize("runtime", ["fastify", "express", "vertx"])
-def test_a_jit_that_is_faster_at_later_starts_of_load_still_warms_up(runtime: str) -> None:
+@pytest.mark.parametrize(
+    ("runtime", "step"), [("fastify", "again"), ("express", "longer"), ("vertx", "longer")]
+)
+def test_a_jit_that_is_faster_at_later_starts_of_load_still_warms_up(
+    runtime: str, step: str
+) -> None:
     """Fastify's second was called steady from 0.1 s on; it served 12,000/s then, 71,000/s later."""
     recorded = RECORDED[runtime]
     starts = [look(start) for start in recorded["starts"]]
-    assert step_after([look(recorded["first"])], starts, is_last_start=False) != "enough"
+    assert step_after([look(recorded["first"])], starts, is_last_start=False) == step
 
 
 def test_a_steep_rise_among_disturbances_is_no_steady_state() -> None:
