@@ -294,7 +294,7 @@ def test_a_port_of_this_machine_is_none_of_a_containers(home: Path) -> None:
         (
             DOCKERFILE.format(port=81, more=', "die"'),
             "image:.",
-            "ended by itself with exit code 3; the end of its log.*:\n +sorry, no database",
+            r"ended by itself with exit code 3; the end.*:(\n +WARNING.*)?\n +sorry, no database$",
         ),
         further(
             DOCKERFILE.format(port=81, more="").replace('"/server"', '"/nothing"'),

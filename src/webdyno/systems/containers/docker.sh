@@ -42,18 +42,21 @@ volume() {
     ask volume create "$label" "$start-$1" >/dev/null
 }
 
-# list NAME…: writes the first process of each container into a file, once all are up
+# list NAME…: writes the first process of each container into a file, once all are up. For a moment
+# Docker says of one that has ended that it runs.
 list() {
     for name; do
+        not_here=0
         until said=$(ask inspect --format '{{.State.Pid}} {{.Id}}' "$start-$name" 2>/dev/null) &&
-            [ "${said% *}" != 0 ]; do
+            grep -qs "${said#* }" "/proc/${said% *}/cgroup"; do
+            case $said in '' | '0 '*) not_here=0 ;; *) not_here=$((not_here + 1)) ;; esac
+            [ "$not_here" -lt 40 ] || {
+                echo "webdyno: Docker's containers are no processes of this machine, but of a virtual"
+                echo "webdyno: one or of another container's: call webdyno where Docker's daemon runs"
+                kill -TERM $$
+            }
             sleep 0.05
         done
-        grep -q "${said#* }" "/proc/${said% *}/cgroup" || {
-            echo "webdyno: Docker's containers are no processes of this machine, but of a virtual"
-            echo "webdyno: one or of another container's: call webdyno where Docker's daemon runs"
-            kill -TERM $$
-        }
         echo "${said% *}" >>"$here/containers.new"
     done
     mv "$here/containers.new" "$here/containers"
