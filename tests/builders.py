@@ -188,6 +188,12 @@ def simulated_run(
     return SimulatedRun(head, records)
 
 
+def with_completed(slot: SlotRecord, completed: float) -> SlotRecord:
+    """The same slot with so many requests answered."""
+    requests = slot.load.requests.replace(completed=round(completed))
+    return slot.replace(load=slot.load.replace(requests=requests))
+
+
 def point_data(records: Sequence[Record], experiment: Experiment | None = None) -> PointData:
     """What there is to judge of records, of some experiment if none is given."""
     head = run_head()

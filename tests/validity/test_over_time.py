@@ -7,7 +7,7 @@ from random import Random
 
 import pytest
 
-from builders import SimulatedRun, simulated_run
+from builders import SimulatedRun, simulated_run, with_completed
 from validity.broken import ROUNDS, THIRD_S, VARIANTS, found_in, run_with, with_thirds
 from variants import further
 from webdyno.core.records import Record, SlotRecord
@@ -25,12 +25,8 @@ HEAD = simulated_run(VARIANTS, rounds=1).head
 )
 def test_a_trend_over_the_round_is_reported(change_per_slot: float, severity: str | None) -> None:
     def drift(slot: SlotRecord) -> SlotRecord:
-        requests = slot.load.requests
-        completed = round(20_000 * (1 + change_per_slot * slot.slot + 0.001 * (slot.round % 3)))
-        load = slot.load.model_copy(
-            update={"requests": requests.model_copy(update={"completed": completed})}
-        )
-        return slot.model_copy(update={"load": load})
+        completed = 20_000 * (1 + change_per_slot * slot.slot + 0.001 * (slot.round % 3))
+        return with_completed(slot, completed)
 
     warning = found_in(run_with(drift)).get("trend")
     assert (warning.severity if warning else None) == severity
@@ -52,6 +48,29 @@ def test_a_trend_inside_the_slots_is_reported(change: float, severity: str | Non
     if warning:
         assert warning.variant == "apache"
         assert ("rises" if change > 0 else "falls") in warning.what
+
+
+@pytest.mark.parametrize(
+    ("of_all_s", "own_s", "fix"),
+    [
+        pytest.param(None, None, "--set measure.warmup_s=5.", id="as pilots find"),
+        pytest.param(10, None, "--set measure.warmup_s=20.", id="a longer one than was given"),
+        pytest.param(10, 15, "--set variants.apache.warmup_s=30.", id="that which counts for it"),
+    ],
+)
+def test_a_longer_warm_up_is_advised(of_all_s: float | None, own_s: float | None, fix: str) -> None:
+    def climb(slot: SlotRecord) -> SlotRecord:
+        return with_completed(slot, 20_000 * (1 + 0.02 * slot.slot))
+
+    run = run_with(climb)
+    experiment = run.head.experiment
+    apache = experiment.variants["apache"].replace(warmup_s=own_s)
+    changed = experiment.replace(
+        measure=experiment.measure.replace(warmup_s=of_all_s),
+        variants=experiment.variants | {"apache": apache},
+    )
+    found = found_in(replace(run, head=run.head.replace(experiment=changed)))
+    assert found["trend"].fix.endswith(fix)
 
 
 def test_two_slots_of_a_round_show_a_trend_as_well() -> None:

@@ -49,6 +49,7 @@ THIRD_IN_LATENCIES = 20
 come a service time after its beginning, which takes as much as that off its first third."""
 FAILS_SHARE = 0.01
 """Servers that fail so many requests to the end aren't what was measured before."""
+LONG_WARMUP_S = 5.0
 LENGTHS_S = {"2m": 120.0, "10m": 600.0, "1h": 3_600.0, "4h": 14_400.0}
 LONGEST = "24h"
 MUCH_LONGER = 3
@@ -72,9 +73,8 @@ class Trend:
     noted: float
     """Changes of the throughput up to this aren't worth a word."""
     over: str
-    fix: str
-    fix_of_writes: str = ""
-    """Where the throughput falls and requests write; `fix` where this is empty."""
+    fix: Callable[[PointData, str, float], str]
+    """What to do about a change of a variant's throughput, by a share."""
     seen: float = 1.0
     """Share of the time that the values are of over which the change was seen."""
 
@@ -87,14 +87,13 @@ class Trend:
                 continue
             change = share_of(mean)
             direction = "rises" if change > 0 else "falls"
-            by_writes = change < 0 and left_behind(data, variant) is not None
             warning = note(
                 self.name,
                 variant,
                 f"{pace(data, variant)} {direction} by {percent(abs(change))} from the first to "
                 f"the last {self.over}; how far that can have moved its figures counts against the "
                 "verdict",
-                (by_writes and self.fix_of_writes) or self.fix,
+                self.fix(data, variant, change),
             )
             warnings.append(warning)
         return warnings
@@ -159,12 +158,29 @@ def _inside(slot: SlotRecord) -> float | None:
     return log(last.completed / last.length_s) - log(first.completed / first.length_s)
 
 
+def _warm_up_longer(data: PointData, variant: str, _change: float) -> str:
+    setting = "measure.warmup_s"
+    if data.experiment.variants[variant].warmup_s is not None:
+        setting = f"variants.{variant}.warmup_s"
+    longer_s = max(LONG_WARMUP_S, 2 * (data.experiment.warmup_s_of(variant) or 0.0))
+    return f"Warm up longer: --set {setting}={longer_s:g}."
+
+
+def _lengthen_slots(data: PointData, variant: str, change: float) -> str:
+    if change < 0 and left_behind(data, variant) is not None:
+        return (
+            "Its requests write: begin with more rows, so that those of a slot weigh less, or have "
+            "all variants write as many: --rate."
+        )
+    return "Make slots longer, so that their beginning weighs less: --set measure.slot_s=2."
+
+
 OVER_THE_ROUND = Trend(
     "trend",
     _over_the_round,
     noted=0.02,  # ABBA order cancels what all variants have in common of it
     over="slot of a round",
-    fix="Warm up longer: --set measure.warmup_s=5.",
+    fix=_warm_up_longer,
 )
 TRENDS = (
     OVER_THE_ROUND,
@@ -174,9 +190,7 @@ TRENDS = (
         noted=0.05,
         over="third of its slots",
         seen=2 / 3,  # from the middle of the first third to that of the last
-        fix="Make slots longer, so that their beginning weighs less: --set measure.slot_s=2.",
-        fix_of_writes="Its requests write: begin with more rows, so that those of a slot weigh "
-        "less, or have all variants write as many: --rate.",
+        fix=_lengthen_slots,
     ),
 )
 
