@@ -2,11 +2,12 @@
 
 from collections.abc import Collection, Mapping, Sequence
 from datetime import timedelta
+from itertools import count
 from pathlib import Path
 
-from builders import START, SimulatedRun, SimulatedVariant, simulated_run
+from builders import START, SimulatedRun, SimulatedVariant, simulated_run, with_completed
 from webdyno.core.load import Load
-from webdyno.core.records import SlotRecord, StopReason, StopRecord
+from webdyno.core.records import Record, SlotRecord, StopReason, StopRecord
 from webdyno.core.testbed import Machine
 from webdyno.league.judged import JudgedRun
 from webdyno.league.records import machine_folder
@@ -66,9 +67,23 @@ def with_cold(run: SimulatedRun, stack: str, by_slot: float) -> SimulatedRun:
 
 
 def warming_up(slot: SlotRecord, by_slot: float) -> SlotRecord:
-    load = slot.load
-    completed = round(load.requests.completed * (1 + by_slot * slot.slot))
-    return slot.replace(load=load.replace(requests=load.requests.replace(completed=completed)))
+    return with_completed(slot, slot.load.requests.completed * (1 + by_slot * slot.slot))
+
+
+def with_bursts(run: SimulatedRun, stack: str, shares: Sequence[float]) -> SimulatedRun:
+    """The same run; one stack's warm-ups come in bursts of such shares of its throughput."""
+    records: list[Record] = []
+    numbers = count()
+    for record in run.records:
+        if not isinstance(record, SlotRecord):
+            records.append(record)
+            numbers = count()
+            continue
+        is_its_warmup = record.phase == "warmup" and record.variant == stack
+        for share in shares if is_its_warmup else [1.0]:
+            burst = record.replace(slot=next(numbers))
+            records.append(with_completed(burst, burst.load.requests.completed * share))
+    return SimulatedRun(run.head, records)
 
 
 def judged(*runs: SimulatedRun) -> list[JudgedRun]:

@@ -1,6 +1,5 @@
 """One ranking of several runs."""
 
-import re
 from itertools import combinations
 
 import pytest
@@ -71,6 +70,7 @@ def test_a_figure_whose_lower_end_is_0_is_one(monkeypatch: pytest.MonkeyPatch) -
 
 
 @pytest.mark.long
+@pytest.mark.timeout(900)
 def test_hardly_a_league_has_a_wrong_rank() -> None:
     close = {name: 50_000.0 * 1.03**place for place, name in enumerate(RATES)}
     order = sorted(close, key=close.__getitem__, reverse=True)
@@ -155,12 +155,10 @@ def test_a_stack_with_another_version_joins_nothing() -> None:
     assert by_pair["axum", "express"] == APART
 
 
-@pytest.mark.parametrize(("by_slot", "is_cold"), [(0.1, True), (0.005, False), (-0.05, False)])
-def test_what_had_not_warmed_up_has_no_rank(by_slot: float, is_cold: bool) -> None:
-    joined = join(judged(with_cold(run_of(FIRST), "express", by_slot)))
-    assert ("express" in ranks_of(joined.ranking)) is not is_cold
-    if is_cold:
-        assert re.search(r"rose by [\d.]+% within a round", joined.ranking.out["express"])
+def test_what_had_not_warmed_up_has_no_rank() -> None:
+    joined = join(judged(with_cold(run_of(FIRST), "express", 0.1)))
+    assert "express" not in ranks_of(joined.ranking)
+    assert "it hadn't warmed up" in joined.ranking.out["express"]
 
 
 def test_a_stack_that_had_not_warmed_up_joins_nothing() -> None:

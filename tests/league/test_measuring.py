@@ -72,3 +72,13 @@ def test_a_warm_up_that_the_user_sets_counts_for_what_was_cold_as_well() -> None
     asking = Asking(Catalogue.load(), caller, overrides)
     experiment = asking.arrange(TASKS[0], FIRST, cold={COLD}, warmup_s=8).experiment
     assert (experiment.warmup_s_of(COLD), experiment.warmup_bursts_of(COLD)) == (3, "auto")
+
+
+def test_what_is_set_of_a_stack_counts_in_the_runs_that_have_it() -> None:
+    caller = Caller(lambda _: None, lambda _: nullcontext(), yes=True)  # type: ignore[arg-type, return-value]
+    overrides = read_overrides([f"variants.{COLD}.warmup_s=20", "nginx.workers=2"])
+    asking = Asking(Catalogue.load(), caller, overrides)
+    others = [stack for stack in FIRST if stack != COLD]
+    with_it, without = (asking.arrange(TASKS[0], each).experiment for each in (FIRST, others))
+    assert [with_it.warmup_s_of(COLD), with_it.warmup_s_of(others[0])] == [20, None]
+    assert {without.warmup_s_of(each) for each in others} == {None}

@@ -43,10 +43,12 @@ Known = TypeVar("Known")
 
 @dataclass(frozen=True)
 class Round:
-    """A finished round: how it went, and its measured slots (warm-ups are excluded)."""
+    """A finished round: how it went, and its measured slots."""
 
     record: RoundRecord
     slots: tuple[SlotRecord, ...]
+    warmups: tuple[SlotRecord, ...] = ()
+    """In which nothing is measured: each warm-up, or each burst of it."""
 
     def of(self, variant: str) -> list[SlotRecord]:
         return [slot for slot in self.slots if slot.variant == variant]
@@ -98,7 +100,8 @@ class PointData:
                 case RoundRecord():
                     attempt = open_slots.pop(record.round, [])
                     measured = tuple(slot for slot in attempt if slot.phase in ("measure", "trial"))
-                    rounds[record.round] = Round(record, measured)
+                    warmups = tuple(slot for slot in attempt if slot.phase == "warmup")
+                    rounds[record.round] = Round(record, measured, warmups)
                     stop = None
                 case PreflightRecord():
                     preflights[record.round] = record

@@ -8,14 +8,10 @@ from statistics import median
 
 from webdyno.comparison import judge
 from webdyno.comparison.comparison import ALPHA
-from webdyno.core.format import percent
 from webdyno.core.judgement import Judgement, LimitedBy, Ranking, VariantValue
 from webdyno.evidence.point_data import PointData
+from webdyno.league.warmth import why_cold
 from webdyno.validity import valid_for
-from webdyno.validity.over_time import OVER_THE_ROUND, share_of
-
-WARM = 0.1
-"""Share by which the throughput of a stack that counts as warm may rise within a round."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -45,17 +41,9 @@ class JudgedRun:
 
     @cached_property
     def cold(self) -> dict[str, str]:
-        """By stack that hadn't warmed up, and so was faster later: why it has no rank.
-
-        A run of many stacks cuts warm-ups, of which a virtual machine's compilers need seconds.
-        """
-        changes = {stack: OVER_THE_ROUND.sure_change(self.deciding, stack) for stack in self.stacks}
-        return {
-            stack: "it hadn't warmed up: its throughput rose by "
-            f"{percent(share_of(change))} within a round"
-            for stack, change in changes.items()
-            if change and share_of(change) > WARM
-        }
+        """By stack that hadn't warmed up, and so would be faster: why it has no rank."""
+        whys = {stack: why_cold(self.deciding, stack) for stack in self.stacks}
+        return {stack: why for stack, why in whys.items() if why}
 
     @property
     def stacks(self) -> list[str]:

@@ -17,6 +17,7 @@ SITES = ("plaintext", "json", "fortunes", "queries", "updates", "upload")
 """What a league is about unless somebody says otherwise."""
 SHORT_DIGEST = 6
 WARMUP = ("measure", "warmup_s")
+VARIANTS = "variants"
 
 
 class Task(NamedTuple):
@@ -72,7 +73,7 @@ class Asking(NamedTuple):
         Boot served 20,000 requests/s on one CPU and got faster still, after as long in bursts
         42,000.
         """
-        overrides = [*self.overrides]
+        overrides = [each for each in self.overrides if self._stack_of(each) in {None, *stacks}]
         given = {each.sets for each in overrides}
         if warmup_s is not None and WARMUP not in given:
             long = {"warmup_s": round(warmup_s, 2), "warmup_bursts": "on"}
@@ -81,7 +82,7 @@ class Asking(NamedTuple):
                 for stack in stacks
                 if stack in cold
                 for key, value in long.items()
-                if (setting := ("variants", stack, key)) not in given
+                if (setting := (VARIANTS, stack, key)) not in given
             ]
         if task.rate_rps is not None:
             flag = f"--rate {task.rate_rps:g}"
@@ -96,3 +97,9 @@ class Asking(NamedTuple):
         asked = AskedSystems(site=task.site, overrides=overrides)
         made = arrange(stacks, asked, self.catalogue, self.caller, ranking)
         return made._replace(name=task.name)
+
+    def _stack_of(self, override: Override) -> str | None:
+        """Return the stack of which something is set: not all runs have it."""
+        first, *others = override.sets
+        name = others[0] if first == VARIANTS and others else first
+        return name if name in self.catalogue.stacks else None
