@@ -1,6 +1,6 @@
 """Leagues for tests: simulated rankings of stacks whose true throughput is known."""
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from datetime import timedelta
 from itertools import count
 from pathlib import Path
@@ -70,20 +70,37 @@ def warming_up(slot: SlotRecord, by_slot: float) -> SlotRecord:
     return with_completed(slot, slot.load.requests.completed * (1 + by_slot * slot.slot))
 
 
-def with_bursts(run: SimulatedRun, stack: str, shares: Sequence[float]) -> SimulatedRun:
-    """The same run; one stack's warm-ups come in bursts of such shares of its throughput."""
+def with_bursts(
+    run: SimulatedRun,
+    stack: str,
+    rates: Callable[[int], Sequence[float]],
+    *,
+    by_pilot: bool = False,
+) -> SimulatedRun:
+    """The same run; one stack's warm-ups come in bursts of such throughput, by round."""
     records: list[Record] = []
     numbers = count()
     for record in run.records:
         if not isinstance(record, SlotRecord):
             records.append(record)
             numbers = count()
-            continue
-        is_its_warmup = record.phase == "warmup" and record.variant == stack
-        for share in shares if is_its_warmup else [1.0]:
-            burst = record.replace(slot=next(numbers))
-            records.append(with_completed(burst, burst.load.requests.completed * share))
-    return SimulatedRun(run.head, records)
+        elif record.phase == "warmup" and record.variant == stack:
+            for rate in rates(record.round):
+                burst = record.replace(slot=next(numbers))
+                records.append(with_completed(burst, rate * burst.load.measured_s))
+        else:
+            records.append(record.replace(slot=next(numbers)))
+    if by_pilot:
+        return SimulatedRun(run.head, records)
+    return with_variant(SimulatedRun(run.head, records), stack, warmup_s=10.0, warmup_bursts="on")
+
+
+def with_variant(run: SimulatedRun, stack: str, **changes: object) -> SimulatedRun:
+    """The same run; something else is on record as set of a stack."""
+    experiment = run.head.experiment
+    changed = experiment.variants | {stack: experiment.variants[stack].replace(**changes)}
+    experiment = experiment.replace(variants=changed)
+    return SimulatedRun(run.head.replace(experiment=experiment), run.records)
 
 
 def judged(*runs: SimulatedRun) -> list[JudgedRun]:

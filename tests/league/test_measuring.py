@@ -10,6 +10,7 @@ import pytest
 from builders import SimulatedRun, machine
 from league.leagues import FIRST, run_of, with_cold
 from webdyno.config import Catalogue, read_overrides
+from webdyno.core.errors import UserError
 from webdyno.core.experiment import Experiment
 from webdyno.core.records import StopRecord
 from webdyno.launch.caller import Caller
@@ -45,10 +46,9 @@ def test_those_that_had_not_warmed_up_come_last_and_share_the_time_left(
         return MeasuredRun(RunFolder.open(path), "finished")
 
     monkeypatch.setattr(measuring, "measure_again", measured)
-    caller = Caller(lambda _: None, lambda _: nullcontext(), yes=True)  # type: ignore[arg-type, return-value]
     sitting = Sitting(
         LeagueFolder(tmp_path),
-        Asking(Catalogue.load(), caller),
+        asking_with(),
         {task: list(FIRST) for task in TASKS},
         machine(),
         timedelta(days=30),
@@ -67,17 +67,45 @@ def test_those_that_had_not_warmed_up_come_last_and_share_the_time_left(
 
 
 def test_a_warm_up_that_the_user_sets_counts_for_what_was_cold_as_well() -> None:
-    caller = Caller(lambda _: None, lambda _: nullcontext(), yes=True)  # type: ignore[arg-type, return-value]
-    overrides = read_overrides(["measure.warmup_s=3"])
-    asking = Asking(Catalogue.load(), caller, overrides)
+    asking = asking_with("measure.warmup_s=3")
     experiment = asking.arrange(TASKS[0], FIRST, cold={COLD}, warmup_s=8).experiment
     assert (experiment.warmup_s_of(COLD), experiment.warmup_bursts_of(COLD)) == (3, "auto")
 
 
-def test_what_is_set_of_a_stack_counts_in_the_runs_that_have_it() -> None:
+@pytest.mark.parametrize(
+    ("more", "bursts"), [((), "on"), ((f"variants.{COLD}.warmup_bursts=off",), "off")]
+)
+@pytest.mark.parametrize("cold", [{COLD}, set[str]()])
+def test_a_warm_up_of_its_own_comes_in_bursts(
+    more: tuple[str, ...], bursts: str, cold: set[str]
+) -> None:
+    asking = asking_with(f"variants.{COLD}.warmup_s=20", *more)
+    experiment = asking.arrange(TASKS[0], FIRST, cold=cold, warmup_s=8).experiment
+    assert (experiment.warmup_s_of(COLD), experiment.warmup_bursts_of(COLD)) == (20, bursts)
+
+
+@pytest.mark.parametrize(
+    ("setting", "says"),
+    [
+        ("nginx.workers=2", "nginx is none of this league's stacks"),
+        ("variants.expres.warmup_s=2", "expres is none of this league's stacks"),
+        (f"{COLD}.thread=2", "thread"),
+    ],
+)
+def test_what_no_run_can_have_is_refused_before_anything_is_measured(
+    setting: str, says: str
+) -> None:
+    with pytest.raises(UserError, match=says):
+        asking_with(setting).check({TASKS[0]: FIRST})
+
+
+def asking_with(*settings: str) -> Asking:
     caller = Caller(lambda _: None, lambda _: nullcontext(), yes=True)  # type: ignore[arg-type, return-value]
-    overrides = read_overrides([f"variants.{COLD}.warmup_s=20", "nginx.workers=2"])
-    asking = Asking(Catalogue.load(), caller, overrides)
+    return Asking(Catalogue.load(), caller, read_overrides(settings))
+
+
+def test_what_is_set_of_a_stack_counts_in_the_runs_that_have_it() -> None:
+    asking = asking_with(f"variants.{COLD}.warmup_s=20", "nginx.workers=2")
     others = [stack for stack in FIRST if stack != COLD]
     with_it, without = (asking.arrange(TASKS[0], each).experiment for each in (FIRST, others))
     assert [with_it.warmup_s_of(COLD), with_it.warmup_s_of(others[0])] == [20, None]

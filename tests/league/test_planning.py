@@ -127,7 +127,7 @@ def test_a_run_has_its_share_of_the_time(left_s: float, runs_left: int, time_s: 
     [
         pytest.param(100, None, id="pilots know better"),
         pytest.param(1600, 3, id="most of what is left"),
-        pytest.param(16_000, LONGEST_WARMUP_S, id="no longer than is of use"),
+        pytest.param(30_000, LONGEST_WARMUP_S, id="no longer than is of use"),
     ],
 )
 def test_what_was_cold_gets_a_long_warm_up(spare_s: float, warmup_s: float | None) -> None:

@@ -10,6 +10,7 @@ import pytest
 from builders import SimulatedRun, simulated_run, with_completed
 from validity.broken import ROUNDS, THIRD_S, VARIANTS, found_in, run_with, with_thirds
 from variants import further
+from webdyno.core.measure import Measure
 from webdyno.core.records import Record, SlotRecord
 from webdyno.evidence.point_data import PointData
 from webdyno.validity.over_time import TRENDS
@@ -51,25 +52,25 @@ def test_a_trend_inside_the_slots_is_reported(change: float, severity: str | Non
 
 
 @pytest.mark.parametrize(
-    ("of_all_s", "own_s", "fix"),
+    ("warmup_s", "own_s", "fix"),
     [
-        pytest.param(None, None, "--set measure.warmup_s=5.", id="as pilots find"),
-        pytest.param(10, None, "--set measure.warmup_s=20.", id="a longer one than was given"),
-        pytest.param(10, 15, "--set variants.apache.warmup_s=30.", id="that which counts for it"),
+        pytest.param(1, None, "--set measure.warmup_s=5.", id="long enough for most"),
+        pytest.param(10, None, "--set measure.warmup_s=20.", id="twice what it had"),
+        pytest.param(15, 15, "--set variants.apache.warmup_s=30.", id="its own"),
     ],
 )
-def test_a_longer_warm_up_is_advised(of_all_s: float | None, own_s: float | None, fix: str) -> None:
-    def climb(slot: SlotRecord) -> SlotRecord:
-        return with_completed(slot, 20_000 * (1 + 0.02 * slot.slot))
-
-    run = run_with(climb)
+def test_a_longer_warm_up_is_advised(warmup_s: float, own_s: float | None, fix: str) -> None:
+    run = simulated_run(VARIANTS, rounds=ROUNDS, measure=Measure(seed=1, warmup_s=warmup_s))
     experiment = run.head.experiment
     apache = experiment.variants["apache"].replace(warmup_s=own_s)
-    changed = experiment.replace(
-        measure=experiment.measure.replace(warmup_s=of_all_s),
-        variants=experiment.variants | {"apache": apache},
-    )
-    found = found_in(replace(run, head=run.head.replace(experiment=changed)))
+    changed = experiment.replace(variants=experiment.variants | {"apache": apache})
+    records = [
+        with_completed(record, 20_000 * (1 + 0.02 * record.slot))
+        if isinstance(record, SlotRecord) and record.variant == "apache"
+        else record
+        for record in run.records
+    ]
+    found = found_in(SimulatedRun(run.head.replace(experiment=changed), records))
     assert found["trend"].fix.endswith(fix)
 
 

@@ -10,6 +10,7 @@ from webdyno.config.experiment import (
     read_experiment,
     read_overrides,
     time_limit,
+    variant_of,
 )
 
 __all__ = [
@@ -25,4 +26,5 @@ __all__ = [
     "read_settings",
     "settings_of",
     "time_limit",
+    "variant_of",
 ]

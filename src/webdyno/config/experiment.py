@@ -15,7 +15,7 @@ from webdyno.core.request import is_of_grpc
 from webdyno.core.stack import Site
 from webdyno.core.sweep import Point
 from webdyno.core.tables import as_list, is_table
-from webdyno.core.variant import key_parts
+from webdyno.core.variant import key_parts, quoted_part
 
 LONGEST_FLAG = 200
 """Letters of a flag that messages show."""
@@ -91,6 +91,12 @@ def with_overrides(data: dict[str, Any], overrides: Sequence[Override]) -> dict[
     return _without_paths(data) if (REQUESTS,) in seen else data
 
 
+def variant_of(override: Override, variants: Iterable[str]) -> str | None:
+    """Return the variant that a setting is one of, if any: not all experiments have it."""
+    first, *others = _spell_out(override, variants).sets
+    return str(others[0]) if first == "variants" and others else None
+
+
 def _spell_out(override: Override, variants: Iterable[str]) -> Override:
     """Return `nginx.workers`, a setting of a variant, with its whole key."""
     varied = override.key[0] == FACTORS and len(override.key) == 2
@@ -98,8 +104,7 @@ def _spell_out(override: Override, variants: Iterable[str]) -> Override:
     for name in sorted(variants, key=len, reverse=True):
         if written.startswith(f"{name}.") and (setting := written.removeprefix(f"{name}.")):
             if varied:
-                quoted = f'"{name}"' if "." in name else name
-                key = f"variants.{quoted}.settings.{setting}"
+                key = f"variants.{quoted_part(name)}.settings.{setting}"
                 return override._replace(key=(FACTORS, key))
             return override._replace(key=("variants", name, "settings", setting))
     return override

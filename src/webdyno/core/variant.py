@@ -35,6 +35,11 @@ def key_parts(key: str) -> tuple[str, ...]:
     return tuple(parts)
 
 
+def quoted_part(name: str) -> str:
+    """Return a name as a part of a dotted key."""
+    return f'"{name}"' if "." in name else name
+
+
 def with_changes(settings: M, *changes: Mapping[str, Any]) -> M:
     """Return settings with some keys changed, later changes over earlier ones.
 

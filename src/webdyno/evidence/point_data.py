@@ -48,10 +48,13 @@ class Round:
     record: RoundRecord
     slots: tuple[SlotRecord, ...]
     warmups: tuple[SlotRecord, ...] = ()
-    """In which nothing is measured: each warm-up, or each burst of it."""
+    """Slots before them that don't count: warm-ups, or the bursts of which they consist."""
 
     def of(self, variant: str) -> list[SlotRecord]:
         return [slot for slot in self.slots if slot.variant == variant]
+
+    def warmups_of(self, variant: str) -> list[SlotRecord]:
+        return [slot for slot in self.warmups if slot.variant == variant]
 
 
 @dataclass(frozen=True)

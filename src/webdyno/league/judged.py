@@ -1,7 +1,7 @@
 """A run of a league as its judge sees it, and which runs have the newest results."""
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from statistics import median
@@ -12,6 +12,8 @@ from webdyno.core.judgement import Judgement, LimitedBy, Ranking, VariantValue
 from webdyno.evidence.point_data import PointData
 from webdyno.league.warmth import why_cold
 from webdyno.validity import valid_for
+
+MUCH_LONGER = 2
 
 
 @dataclass(frozen=True, eq=False)
@@ -64,11 +66,21 @@ class JudgedRun:
         return ALPHA / float(getattr(self.data.experiment.asks, "together", 1))
 
     def has_same(self, stack: str, other: "JudgedRun") -> bool:
-        """Whether another run had the same program of a stack, as far as versions say."""
-        mine, theirs = self.data.head, other.data.head
-        return mine.webdyno_version == theirs.webdyno_version and mine.versions.get(
-            stack
-        ) == theirs.versions.get(stack)
+        """Whether another run had the same program of a stack, by its version and settings."""
+        mine, theirs = (
+            (
+                head.webdyno_version,
+                head.versions.get(stack),
+                head.experiment.variants[stack].without_warmup,
+            )
+            for head in (self.data.head, other.data.head)
+        )
+        return mine == theirs
+
+    def load_before_s(self, stack: str) -> float:
+        """Return how long a stack was loaded in warm-ups, in the last round."""
+        warmups = self.data.rounds[-1].warmups_of(stack) if self.data.rounds else []
+        return sum(each.load.measured_s for each in warmups)
 
     def limit_of(self, stack: str) -> LimitedBy | None:
         """Return what kept a stack from being faster, other than itself."""
@@ -113,9 +125,25 @@ def newest_of(newest_first: Sequence[JudgedRun]) -> dict[str, JudgedRun]:
     """
     by_stack: dict[str, JudgedRun] = {}
     for run in newest_first:
+        cold = cold_among(run, newest_first)
         for stack in run.stacks:
             newest = by_stack.setdefault(stack, run)
-            is_warmer = stack in newest.cold and stack not in run.cold
+            is_warmer = stack in newest.cold and stack not in cold
             if is_warmer and run.has_same(stack, newest):
                 by_stack[stack] = run
     return by_stack
+
+
+def cold_among(run: JudgedRun, others: Iterable[JudgedRun]) -> frozenset[str]:
+    """Return the stacks of a run that hadn't warmed up, by what other runs say as well.
+
+    What was cold in one of them after a much longer warm-up was cold, seen or not.
+    """
+    return frozenset(run.cold) | {
+        stack
+        for other in others
+        for stack in other.cold
+        if stack in run.stacks
+        and other.has_same(stack, run)
+        and other.load_before_s(stack) > MUCH_LONGER * run.load_before_s(stack)
+    }

@@ -16,6 +16,7 @@ from webdyno.core.testbed import Machine
 from webdyno.launch.foreign import is_agreed_to
 from webdyno.launch.measure import MeasuredRun, measure_again, measure_on
 from webdyno.league.joined import join
+from webdyno.league.judged import cold_among
 from webdyno.league.planning import (
     LEAST_ROOM,
     Group,
@@ -101,6 +102,7 @@ class Sitting:
         Those that hadn't warmed up come last, together, and share what time is left: all that they
         lacked was a longer warm-up.
         """
+        self.asking.check(self.tasks)
         self._due = sum(lack.runs for lack in self.lacks())
         for cold in (False, True):
             for task, able in self.tasks.items():
@@ -125,7 +127,8 @@ class Sitting:
 
     def _lack(self, task: Task) -> Lack:
         able = self.tasks[task]
-        held = [self._held(run) for run in self._here().finished(self._key(task, able))]
+        runs = self._here().finished(self._key(task, able))
+        held = [self._held(run, runs) for run in runs]
         lacking = missing(able, held, datetime.now(UTC), self.older_than)
         return Lack(task, able, held, lacking)
 
@@ -253,10 +256,10 @@ class Sitting:
     def _key(self, task: Task, able: Sequence[str]) -> str:
         return key_of(self.asking.arrange(task, able[:FEWEST_IN_RACE]).experiment)
 
-    def _held(self, run: LeagueRun) -> Held:
-        ranked = run.judged.ranked
-        changed, cold = frozenset(self._changed(run)), frozenset(run.judged.cold)
-        return Held(run.head.started_at, run.stacks, ranked, changed, cold)
+    def _held(self, run: LeagueRun, runs: Sequence[LeagueRun]) -> Held:
+        changed = frozenset(self._changed(run))
+        cold = cold_among(run.judged, (each.judged for each in runs))
+        return Held(run.head.started_at, run.stacks, run.judged.ranked, changed, cold)
 
     def _changed(self, run: LeagueRun) -> Iterator[str]:
         """Yield the stacks of a run whose program or settings aren't those of the catalog now.

@@ -21,7 +21,7 @@ LEAST_ROOM, MOST_ROOM = 2.0, 4.0
 take what their pilots find, and ranks that are open take more rounds."""
 WARMUP_SHARE = 0.6
 """Of the time that a run has to spare, for warm-ups of those that an earlier one left cold."""
-LONGEST_WARMUP_S, LEAST_WARMUP_S = 15.0, 3.0
+LONGEST_WARMUP_S, LEAST_WARMUP_S = 40.0, 3.0
 
 
 @dataclass(frozen=True)

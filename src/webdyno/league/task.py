@@ -1,10 +1,11 @@
 """A task of a league: a site under a load, and the experiment that ranks stacks at it."""
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from hashlib import sha256
 from typing import NamedTuple
 
-from webdyno.config import Catalogue, CommandLine, Override, time_limit
+from webdyno.config import Catalogue, CommandLine, Override, time_limit, variant_of
+from webdyno.core.errors import UserError
 from webdyno.core.experiment import Experiment
 from webdyno.core.metrics import CPU_TIME
 from webdyno.core.question import RANKING
@@ -16,8 +17,8 @@ LOADS = (FULL, AT_RATE)
 SITES = ("plaintext", "json", "fortunes", "queries", "updates", "upload")
 """What a league is about unless somebody says otherwise."""
 SHORT_DIGEST = 6
-WARMUP = ("measure", "warmup_s")
-VARIANTS = "variants"
+MEASURE, VARIANTS = "measure", "variants"
+WARMUP, BURSTS = "warmup_s", "warmup_bursts"
 
 
 class Task(NamedTuple):
@@ -68,22 +69,18 @@ class Asking(NamedTuple):
     ) -> Arrangement:
         """Return the ranking of some stacks at a task; within a time, where one is given.
 
-        `warmup_s`: of those that were `cold`, in bursts, unless the user set one; by default their
-        pilots find it. Bursts leave compilers CPU time: after 20 s of load without a break Spring
-        Boot served 20,000 requests/s on one CPU and got faster still, after as long in bursts
-        42,000.
+        What is set of other stacks doesn't count. `warmup_s`: of those that were `cold`, unless
+        the user set one; by default their pilots find it. Warm-ups of a stack's own come in bursts,
+        which leave compilers CPU time: after 20 s of load without a break Spring Boot served 20,000
+        requests/s on one CPU and got faster still, after as long in bursts 42,000.
         """
-        overrides = [each for each in self.overrides if self._stack_of(each) in {None, *stacks}]
-        given = {each.sets for each in overrides}
-        if warmup_s is not None and WARMUP not in given:
-            long = {"warmup_s": round(warmup_s, 2), "warmup_bursts": "on"}
-            overrides += [
-                Override(setting, value, "league")
-                for stack in stacks
-                if stack in cold
-                for key, value in long.items()
-                if (setting := (VARIANTS, stack, key)) not in given
-            ]
+        overrides = [
+            each
+            for each in self.overrides
+            if variant_of(each, self.catalogue.stacks) in {None, *stacks}
+        ]
+        for stack in stacks:
+            overrides += self._warmup_of(stack, warmup_s if stack in cold else None)
         if task.rate_rps is not None:
             flag = f"--rate {task.rate_rps:g}"
             overrides += [
@@ -98,8 +95,23 @@ class Asking(NamedTuple):
         made = arrange(stacks, asked, self.catalogue, self.caller, ranking)
         return made._replace(name=task.name)
 
-    def _stack_of(self, override: Override) -> str | None:
-        """Return the stack of which something is set: not all runs have it."""
-        first, *others = override.sets
-        name = others[0] if first == VARIANTS and others else first
-        return name if name in self.catalogue.stacks else None
+    def check(self, tasks: Mapping[Task, Sequence[str]]) -> None:
+        """Raise UserError for what is set of a stack that no task has, or can't be set of it."""
+        able = {stack for stacks in tasks.values() for stack in stacks}
+        for override in self.overrides:
+            stack = variant_of(override, self.catalogue.stacks)
+            if stack is not None and stack not in able:
+                raise UserError(f"{override.flag}: {stack} is none of this league's stacks")
+        for task, stacks in tasks.items():
+            self.arrange(task, stacks)
+
+    def _warmup_of(self, stack: str, warmup_s: float | None) -> Iterator[Override]:
+        """Yield what makes a stack's own warm-up that long, and any own one come in bursts."""
+        given = {each.sets for each in self.overrides}
+        own, in_bursts = ((VARIANTS, stack, key) for key in (WARMUP, BURSTS))
+        is_given = own in given
+        if warmup_s is not None and not is_given and (MEASURE, WARMUP) not in given:
+            yield Override(own, round(warmup_s, 2), "league")
+            is_given = True
+        if is_given and not {in_bursts, (MEASURE, BURSTS)} & given:
+            yield Override(in_bursts, "on", "league")

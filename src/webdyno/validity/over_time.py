@@ -13,7 +13,7 @@ Servers that stall or drift in long looks can still be measured (`stalls`, `slow
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from math import expm1, log
+from math import ceil, expm1, log
 from statistics import fmean
 from typing import NamedTuple
 
@@ -26,6 +26,7 @@ from webdyno.core.looks import Failing, LongLook
 from webdyno.core.metrics import server_cpu_us, throughput_rps
 from webdyno.core.readings import DatabaseUse
 from webdyno.core.records import SlotRecord
+from webdyno.core.variant import quoted_part
 from webdyno.evidence.long_look import (
     MORE_OPEN,
     drift_words,
@@ -74,7 +75,7 @@ class Trend:
     """Changes of the throughput up to this aren't worth a word."""
     over: str
     fix: Callable[[PointData, str, float], str]
-    """What to do about a change of a variant's throughput, by a share."""
+    """Returns what to do about a variant whose throughput changes by a share."""
     seen: float = 1.0
     """Share of the time that the values are of over which the change was seen."""
 
@@ -161,9 +162,9 @@ def _inside(slot: SlotRecord) -> float | None:
 def _warm_up_longer(data: PointData, variant: str, _change: float) -> str:
     setting = "measure.warmup_s"
     if data.experiment.variants[variant].warmup_s is not None:
-        setting = f"variants.{variant}.warmup_s"
-    longer_s = max(LONG_WARMUP_S, 2 * (data.experiment.warmup_s_of(variant) or 0.0))
-    return f"Warm up longer: --set {setting}={longer_s:g}."
+        setting = f"variants.{quoted_part(variant)}.warmup_s"
+    loaded_s = sum(each.load.measured_s for each in data.rounds[-1].warmups_of(variant))
+    return f"Warm up longer: --set {setting}={ceil(max(LONG_WARMUP_S, 2 * loaded_s))}."
 
 
 def _lengthen_slots(data: PointData, variant: str, change: float) -> str:

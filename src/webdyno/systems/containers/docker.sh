@@ -54,6 +54,7 @@ list() {
                 echo "webdyno: Docker's containers are no processes of this machine, but of a virtual"
                 echo "webdyno: one or of another container's: call webdyno where Docker's daemon runs"
                 kill -TERM $$
+                exit 1
             }
             sleep 0.05
         done
