@@ -52,8 +52,8 @@ def _gain_of_twice_the_warmup(data: PointData, stack: str) -> float | None:
     gains = [gain for each in data.rounds if (gain := _gain_in(each, stack)) is not None]
     if len(gains) < FEWEST_ROUNDS:
         return None
-    gain = estimate(np.array(gains), RISE_CONFIDENCE)
-    return share_of(gain) if gain.low > 0 else None
+    mean = estimate(np.array(gains), RISE_CONFIDENCE)
+    return share_of(mean) if mean.low > 0 else None
 
 
 def _gain_in(this_round: Round, stack: str) -> float | None:
