@@ -59,7 +59,7 @@ FEW = (
 def test_servers_that_work_all_the_time_are_limited_by_their_cpu(tmp_path: Path) -> None:
     (tmp_path / "server.py").write_text(SERVER)
     run_rounds(1, "compare", CMD, CMD, *FEW, folder=tmp_path)
-    done = webdyno("explain", "run", "--variant=(A)", "--no-report", folder=tmp_path)
+    done = webdyno("explain", "run", "--variant=server.py (1st)", "--no-report", folder=tmp_path)
     assert done.returncode == Exit.OK, done.stderr
     reported = " ".join(done.stdout.split())
     said = reported.partition("What limits it: ")[2][:400]
