@@ -102,8 +102,10 @@ def test_other_work_on_the_servers_cpus(tmp_path: Path) -> None:
 @contextmanager
 def hog(cpus: list[int]) -> Iterator[None]:
     """Two processes for each of these CPUs that never rest."""
+    # Each in a session of its own: the kernel shares CPUs among sessions, and ours may take all.
     spinners = [
-        subprocess.Popen([sys.executable, "-I", "-c", "while True: pass"]) for _ in 2 * cpus
+        subprocess.Popen([sys.executable, "-I", "-c", "while True: pass"], start_new_session=True)
+        for _ in 2 * cpus
     ]
     try:
         for spinner in spinners:
