@@ -10,8 +10,7 @@ import pytest
 from builders import SimulatedRun
 from league.leagues import FIRST, judged, run_of, with_bursts, with_cold, with_variant
 from webdyno.core.records import SlotRecord
-from webdyno.league.judged import cold_among, newest_of
-from webdyno.league.warmth import why_cold
+from webdyno.league.judged import cold_among, newest_of, why_cold
 
 STACK = "express"
 ROUNDS = 6
