@@ -1,5 +1,6 @@
 """One ranking of several runs."""
 
+import re
 from itertools import combinations
 
 import pytest
@@ -155,10 +156,12 @@ def test_a_stack_with_another_version_joins_nothing() -> None:
     assert by_pair["axum", "express"] == APART
 
 
-def test_what_had_not_warmed_up_has_no_rank() -> None:
-    joined = join(judged(with_cold(run_of(FIRST), "express", 0.1)))
-    assert "express" not in ranks_of(joined.ranking)
-    assert "it hadn't warmed up" in joined.ranking.out["express"]
+@pytest.mark.parametrize(("by_slot", "is_cold"), [(0.1, True), (0.005, False), (-0.05, False)])
+def test_what_had_not_warmed_up_has_no_rank(by_slot: float, is_cold: bool) -> None:
+    joined = join(judged(with_cold(run_of(FIRST), "express", by_slot)))
+    assert ("express" in ranks_of(joined.ranking)) is not is_cold
+    if is_cold:
+        assert re.search(r"rose by [\d.]+% within a round", joined.ranking.out["express"])
 
 
 def test_a_stack_that_had_not_warmed_up_joins_nothing() -> None:

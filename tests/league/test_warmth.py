@@ -1,4 +1,4 @@
-"""Whether a stack had warmed up, by its slots and by its warm-up."""
+"""Whether a stack had warmed up, by the bursts of its warm-up."""
 
 import re
 from collections.abc import Callable, Sequence
@@ -8,7 +8,7 @@ from random import Random
 import pytest
 
 from builders import SimulatedRun
-from league.leagues import FIRST, judged, run_of, with_bursts, with_cold, with_variant
+from league.leagues import FIRST, judged, run_of, with_bursts, with_variant
 from webdyno.core.records import SlotRecord
 from webdyno.league.judged import cold_among, newest_of, why_cold
 
@@ -25,12 +25,6 @@ AT_PLATEAU = (
     *(29567, 30607),
 )
 """And with JSON, where it reached what it can."""
-
-
-@pytest.mark.parametrize(("by_slot", "is_cold"), [(0.1, True), (0.005, False), (-0.05, False)])
-def test_what_gets_faster_over_a_round_was_cold(by_slot: float, is_cold: bool) -> None:
-    why = _why(with_cold(_run(), STACK, by_slot))
-    assert bool(re.search(r"its throughput rose by [\d.]+% within a round", why or "")) is is_cold
 
 
 @pytest.mark.parametrize(
