@@ -22,7 +22,7 @@ take what their pilots find, and ranks that are open take more rounds."""
 WARMUP_SHARE = 0.6
 """Of the time that a run has to spare, for warm-ups of those that an earlier one left cold."""
 LONGEST_WARMUP_S, LEAST_WARMUP_S = 40.0, 3.0
-"""Serving JSON, Spring Boot got faster for 40 s of load without a break, for 11 s of it in bursts."""
+"""Serving JSON, Spring Boot got faster for 40 s of load without a break, for 11 s in bursts."""
 
 
 @dataclass(frozen=True)
