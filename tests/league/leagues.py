@@ -46,7 +46,7 @@ def run_of(
         name: SimulatedVariant(
             stack=name,
             throughput_rps=rates[name] * drift,
-            server_cpu_us=1e6 / rates[name],
+            server_cpu_us=1e6 / (rates[name] * drift),
             busy=0.97 if name in at_clients_limit else SimulatedVariant.busy,
         )
         for name in stacks

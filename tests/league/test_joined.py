@@ -9,6 +9,7 @@ from builders import SimulatedRun
 from league.leagues import FIRST, RATES, SECOND, THIRD, judged, run_of, three_runs, with_cold
 from variants import further
 from webdyno.core.judgement import Ranking, VariantValue, Verdict
+from webdyno.core.metrics import CPU_TIME, THROUGHPUT
 from webdyno.league.joined import APART, CONTRADICTED, Joined, join
 from webdyno.league.judged import JudgedRun, current_runs
 
@@ -44,7 +45,8 @@ def test_stacks_of_three_runs_get_their_ranks_whatever_the_day_was_like(drift: f
     ranks = ranks_of(joined.ranking)
     assert ranks["actix-web"] == (1, 1)
     assert ranks["gunicorn-flask"] == (8, 8)
-    assert joined.figures["axum"].estimate == pytest.approx(RATES["axum"], rel=0.05)
+    assert joined.figures[THROUGHPUT]["axum"].estimate == pytest.approx(RATES["axum"], rel=0.05)
+    assert joined.figures[CPU_TIME]["axum"].estimate == pytest.approx(1e6 / RATES["axum"], rel=0.05)
 
 
 def test_a_figure_of_another_run_has_the_uncertainty_of_the_stacks_that_join_it() -> None:
@@ -52,7 +54,8 @@ def test_a_figure_of_another_run_has_the_uncertainty_of_the_stacks_that_join_it(
     measured = joined.of_stack["axum"].value("axum", joined.decide_on)
     assert measured
     assert measured.interval
-    shown, own = (each.high / each.low for each in (joined.figures["axum"], measured.interval))
+    on_scale = joined.figures[joined.decide_on]["axum"]
+    shown, own = (each.high / each.low for each in (on_scale, measured.interval))
     assert own < shown < own**2
 
 
@@ -66,7 +69,7 @@ def test_a_figure_whose_lower_end_is_0_is_one(monkeypatch: pytest.MonkeyPatch) -
         return value.replace(interval=value.interval.replace(low=0.0))
 
     monkeypatch.setattr(JudgedRun, "value", wide)
-    figure = join(three_runs()).figures["axum"]
+    figure = join(three_runs()).figures[THROUGHPUT]["axum"]
     assert 0 < figure.low < figure.estimate < figure.high
 
 
@@ -96,7 +99,7 @@ def test_of_those_that_may_be_as_good_the_one_with_the_highest_estimate_comes_fi
     joined = join(judged(*runs))
     ranks = joined.ranking.ranks
     assert any(rank.best != rank.worst for rank in ranks)
-    places = [(rank.best, -joined.figures[rank.variant].estimate) for rank in ranks]
+    places = [(rank.best, -joined.figures[THROUGHPUT][rank.variant].estimate) for rank in ranks]
     assert places == sorted(places)
 
 
@@ -168,8 +171,8 @@ def test_a_stack_that_had_not_warmed_up_joins_nothing() -> None:
     cold = with_cold(run_of(SECOND, rates=RATES | {"fastify": 3_000.0}, seed=2), "fastify", 0.1)
     joined = join(judged(cold, run_of(FIRST)))
     right = join(judged(run_of(["go-chi", "axum", "bun"], seed=2), run_of(FIRST)))
-    assert joined.figures["express"].estimate == pytest.approx(
-        right.figures["express"].estimate, rel=0.05
+    assert joined.figures[THROUGHPUT]["express"].estimate == pytest.approx(
+        right.figures[THROUGHPUT]["express"].estimate, rel=0.05
     )
     verdicts = {(pair.a, pair.b): pair.verdict for pair in joined.ranking.pairs}
     assert verdicts["axum", "express"] is Verdict.FASTER

@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from builders import machine
-from league.leagues import FIRST, RATES, ROUNDS, SECOND, run_of, store, stored_league
+from builders import SimulatedRun, machine
+from league.leagues import FIRST, RATES, ROUNDS, SECOND, run_of, store, stored_league, with_variant
 from webdyno.config import Catalogue
 from webdyno.core.errors import OperationError
 from webdyno.core.format import MISSING
@@ -96,6 +96,16 @@ def test_the_page_of_a_stack_says_how_to_repeat_it(pages: dict[str, str]) -> Non
     assert "https://github.com/tokio-rs/axum" in page
 
 
+def test_a_ranking_is_repeated_after_the_same_warmups(tmp_path: Path) -> None:
+    run = with_variant(run_of(FIRST, together=1), "fastify", warmup_s=40.0)
+    measure = run.head.experiment.measure.replace(warmup_s=4.0)
+    experiment = run.head.experiment.replace(measure=measure)
+    store(tmp_path, SimulatedRun(run.head.replace(experiment=experiment), run.records))
+    (standing,) = results_of(LeagueFolder(tmp_path), Catalogue.load()).standings
+    warmups = " --set measure.warmup_s=4 --set variants.fastify.warmup_s=40"
+    assert {entry.command.endswith(warmups) for entry in standing.entries} == {True}
+
+
 def test_latencies_at_full_speed_arent_those_at_a_common_rate(tmp_path: Path) -> None:
     store(tmp_path, run_of(FIRST, together=1))
     assert "p99" not in pages_of(tmp_path)["stack-go-chi.html"]
@@ -114,7 +124,8 @@ def test_data_have_a_line_for_each_result(pages: dict[str, str]) -> None:
     assert (first["best_rank"], first["worst_rank"]) == ("1", "1")
     assert {"throughput_rps_low", "latency_p99_us_high"} < set(first)
     assert first["latency_p99_us_high"] == "", "at full speed it is mostly queueing"
-    assert float(first["on_a_common_scale_low"]) < float(first["on_a_common_scale_high"])
+    for figure in ("on_a_common_scale", "server_cpu_us_on_a_common_scale"):
+        assert float(first[f"{figure}_low"]) < float(first[f"{figure}_high"])
     assert first["limited_by"] == "waiting"
     assert len(json.loads(pages["league.json"])["standings"]) == 2
 

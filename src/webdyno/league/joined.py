@@ -24,7 +24,7 @@ from webdyno.comparison.ranks import Order, Pair
 from webdyno.comparison.ratio import ratio_ci
 from webdyno.core.base import Interval
 from webdyno.core.judgement import Comparison, Ranking, Verdict
-from webdyno.core.metrics import METRICS
+from webdyno.core.metrics import CPU_TIME, METRICS
 from webdyno.evidence.log_ratios import pair_of
 from webdyno.league.judged import JudgedRun, current_runs, newest_of
 from webdyno.statistics.interval import Estimate
@@ -47,8 +47,9 @@ class Joined:
     ranking: Ranking
     of_stack: dict[str, JudgedRun]
     """The run that has a stack's newest result."""
-    figures: dict[str, Interval]
-    """By stack: what was measured of it, on the scale of the newest run."""
+    figures: dict[str, dict[str, Interval]]
+    """By metric, by stack, on the scale of the newest run: what ranks are by, and what a request
+    costs."""
 
     @property
     def decide_on(self) -> str:
@@ -68,9 +69,15 @@ def join(newest_first: Sequence[JudgedRun]) -> Joined:
     reasons = {stack: run.cold | run.ranking.out for stack, run in of_stack.items()}
     out = {stack: of_run[stack] for stack, of_run in reasons.items() if stack in of_run}
     stacks = [stack for stack, run in of_stack.items() if stack in run.ranked and stack not in out]
-    figures = dict(_figures(runs, of_stack))
-    sign = 1 if METRICS[runs[0].decide_on].metric.better == "higher" else -1
-    typical_gains = {stack: sign * log(figure.estimate) for stack, figure in figures.items()}
+    decide_on = runs[0].decide_on
+    figures = {
+        metric: dict(_figures(metric, runs, of_stack))
+        for metric in dict.fromkeys((decide_on, CPU_TIME))
+    }
+    sign = 1 if METRICS[decide_on].metric.better == "higher" else -1
+    typical_gains = {
+        stack: sign * log(figure.estimate) for stack, figure in figures[decide_on].items()
+    }
     order = Order(stacks, _with_deduced(stacks, dict(_compared(runs, stacks, of_stack))))
     pairs = [*order.both_ways()]
     ranks = sorted(
@@ -81,9 +88,9 @@ def join(newest_first: Sequence[JudgedRun]) -> Joined:
 
 
 def _figures(
-    runs: Sequence[JudgedRun], of_stack: Mapping[str, JudgedRun]
+    metric: str, runs: Sequence[JudgedRun], of_stack: Mapping[str, JudgedRun]
 ) -> Iterator[tuple[str, Interval]]:
-    metric, scales = runs[0].decide_on, _scales(runs)
+    scales = _scales(metric, runs)
     for stack, run in of_stack.items():
         value = run.value(stack, metric)
         if value and value.interval:
@@ -111,9 +118,8 @@ class _Log(NamedTuple):
         return _Log(self.centre + other.centre, hypot(self.half_width, other.half_width))
 
 
-def _scales(runs: Sequence[JudgedRun]) -> dict[JudgedRun, _Log]:
+def _scales(metric: str, runs: Sequence[JudgedRun]) -> dict[JudgedRun, _Log]:
     """Return what brings each run's values next to the newest run's, by the stacks they share."""
-    metric = runs[0].decide_on
     known: dict[str, tuple[JudgedRun, _Log]] = {}
     scales: dict[JudgedRun, _Log] = {}
     for run in runs:

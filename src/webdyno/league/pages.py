@@ -142,10 +142,11 @@ class Pages:
         }
 
     def _row(self, entry: Entry, standing: Standing, at_rate: Standing | None) -> View:
-        largest = max(
-            (other.deciding.high for other in standing.entries if other.deciding), default=1.0
-        )
-        value, around = interval_words(standing.decide_on, entry.deciding)
+        metric = standing.decide_on
+        known = (other.on_scale.get(metric) for other in standing.entries)
+        largest = max((figure.high for figure in known if figure), default=1.0)
+        figure = entry.on_scale.get(metric)
+        value, around = interval_words(metric, figure)
         return {
             "stack": entry.stack,
             "about": self.about[entry.stack],
@@ -154,10 +155,9 @@ class Pages:
             "value": value,
             "around": around,
             "bar": [
-                round(end / largest * BAR, 1)
-                for end in (entry.deciding.low, entry.deciding.estimate, entry.deciding.high)
+                round(end / largest * BAR, 1) for end in (figure.low, figure.estimate, figure.high)
             ]
-            if entry.deciding
+            if figure
             else None,
             "cells": list(cells(entry, standing, at_rate)),
             "limit": limit_words(entry),
@@ -300,12 +300,7 @@ class Pages:
                         entry.stack: {
                             "place": place.get(entry.stack),
                             "figures": [
-                                interval_words(
-                                    metric,
-                                    entry.deciding
-                                    if metric == standing.decide_on
-                                    else entry.figures.get(metric),
-                                )[0]
+                                interval_words(metric, entry.in_table(metric))[0]
                                 for metric in metrics
                             ],
                             "limit": LIMITS.get(entry.limited_by or ""),

@@ -12,6 +12,7 @@ from pydantic import AwareDatetime
 from webdyno.comparison.runs import rank_changes
 from webdyno.config import Catalogue
 from webdyno.core.base import Interval, Model
+from webdyno.core.experiment import Experiment
 from webdyno.core.judgement import LimitedBy, Rank, Verdict
 from webdyno.core.metrics import CPU_TIME, THROUGHPUT
 from webdyno.core.registry import NAME
@@ -52,8 +53,8 @@ class Entry(Model):
     rank: Rank | None
     out: str = ""
     """Why it has no rank."""
-    deciding: Interval | None = None
-    """What the ranks are by, on the scale of all runs."""
+    on_scale: dict[str, Interval] = {}
+    """By metric, on the scale of all runs: what ranks are by, and what a request costs."""
     figures: dict[str, Interval] = {}
     """By metric, as its own run measured them."""
     cpus_busy: float | None = None
@@ -72,9 +73,13 @@ class Entry(Model):
     facts: dict[str, str] = {}
     """How it was set up, in words."""
     command: str
-    """What ranks it again, with those that were in its run."""
+    """What ranks it again, with those that were in its run, after the same warm-ups."""
     over_time: list[PastRank] = []
     """The earliest first."""
+
+    def in_table(self, metric: str) -> Interval | None:
+        """Return a metric as it stands next to that of other stacks."""
+        return self.on_scale.get(metric) or self.figures.get(metric)
 
 
 class PairVerdict(Model):
@@ -225,7 +230,7 @@ def _entry(
         stack=stack,
         rank=rank,
         out=joined.ranking.out.get(stack, ""),
-        deciding=joined.figures.get(stack),
+        on_scale={metric: of[stack] for metric, of in joined.figures.items() if stack in of},
         figures=figures,
         cpus_busy=busy,
         cpus_by_service=judged.cpus_by_service(stack),
@@ -265,7 +270,16 @@ def _command(run: LeagueRun) -> str:
     task = task_of(run.experiment)
     words = [NAME, "compare", *run.stacks, "--site", task.site]
     words += [] if task.rate_rps is None else ["--rate", f"{task.rate_rps:g}"]
-    return shlex.join(words)
+    return shlex.join([*words, *_warmups(run.experiment)])
+
+
+def _warmups(experiment: Experiment) -> Iterator[str]:
+    """Yield the flags that give stacks the warm-ups that they had, where a pilot chose none."""
+    if experiment.measure.warmup_s is not None:
+        yield from ("--set", f"measure.warmup_s={experiment.measure.warmup_s:g}")
+    for name, variant in experiment.variants.items():
+        if variant.warmup_s is not None:
+            yield from ("--set", f"variants.{name}.warmup_s={variant.warmup_s:g}")
 
 
 def _over_time(
@@ -324,6 +338,8 @@ def about_stacks(runs: Sequence[LeagueRun], catalogue: Catalogue) -> list[StackA
 
 
 ENDS = ("estimate", "low", "high")
+SCALED = ("on_a_common_scale", f"{CPU_TIME}_on_a_common_scale")
+"""Headings of what ranks are by, and of what a request costs."""
 
 
 def sheet_of(results: Results) -> str:
@@ -336,10 +352,11 @@ def sheet_of(results: Results) -> str:
             *("best_rank", "worst_rank", "no_rank_because", "measured_at", "run"),
             *("webdyno_version", "load_generator", "versions", "command"),
             *("limited_by", "servers_cpus_busy", "cpus_by_service", "client_busy", "ranked_by"),
-            *(f"{name}_{end}" for name in ("on_a_common_scale", *metrics) for end in ENDS),
+            *(f"{name}_{end}" for name in (*SCALED, *metrics) for end in ENDS),
         ]
     ]
     for standing in results.standings:
+        scaled = (standing.decide_on, CPU_TIME)
         for entry in standing.entries:
             rank, stack = entry.rank, about[entry.stack]
             rows.append(
@@ -352,7 +369,8 @@ def sheet_of(results: Results) -> str:
                     "; ".join(f"{name} {version}" for name, version in entry.versions.items()),
                     *(entry.command, entry.limited_by, entry.cpus_busy),
                     "; ".join(f"{role} {cpus:.3f}" for role, cpus in entry.cpus_by_service.items()),
-                    *(entry.client_busy, standing.decide_on, *_ends(entry.deciding)),
+                    *(entry.client_busy, standing.decide_on),
+                    *(end for metric in scaled for end in _ends(entry.on_scale.get(metric))),
                     *(end for metric in metrics for end in _ends(entry.figures.get(metric))),
                 ]
             )

@@ -57,8 +57,8 @@ def joined_words(standing: Standing) -> str:
         return "They come from one run."
     return (
         f"They come from {standing.runs} runs, joined by stacks that these share. What ranks are "
-        "by is shown on the scale of the newest run, as if all had been measured in it; CPU per "
-        "request and memory are of the run that measured a stack. Compare knows whether two "
+        "by, and CPU per request, is shown on the scale of the newest run, as if all had been "
+        "measured in it; the rest is of the run that measured a stack. Compare knows whether two "
         "differ: a pair that was measured in one run is surer than whiskers show."
     )
 
@@ -78,7 +78,8 @@ def cells(entry: Entry, standing: Standing, at_rate: Standing | None) -> Iterato
         yield _cpus(entry, standing)
         yield from (figure_words(metric, entry) for metric in (MEMORY, P50, P99))
         return
-    yield from (figure_words(metric, entry) for metric in (CPU_TIME, MEMORY))
+    yield interval_words(CPU_TIME, entry.in_table(CPU_TIME))[0]
+    yield figure_words(MEMORY, entry)
     if at_rate:
         there = at_rate.entry_of(entry.stack)
         yield figure_words(P99, there)
@@ -101,7 +102,7 @@ def own_cells(
 
 
 def figure_words(metric: str, entry: Entry | None) -> str:
-    """Return a metric of a stack; of one that was not measured a dash."""
+    """Return a metric of a stack, as its own run has it; of one that was not measured a dash."""
     return interval_words(metric, entry.figures.get(metric) if entry else None)[0]
 
 
@@ -112,7 +113,7 @@ def interval_words(metric: str, interval: Interval | None) -> tuple[str, str]:
 
 def _cpus(entry: Entry | None, standing: Standing) -> str:
     """Return how many CPUs a stack keeps busy at a common rate: what it costs there."""
-    cpu = entry and entry.figures.get(CPU_TIME)
+    cpu = entry and entry.in_table(CPU_TIME)
     if not cpu or standing.rate_rps is None:
         return text.MISSING
     return text.significant(cpu.estimate * standing.rate_rps / 1e6, 2)
