@@ -6,7 +6,17 @@ from itertools import combinations
 import pytest
 
 from builders import SimulatedRun
-from league.leagues import FIRST, RATES, SECOND, THIRD, judged, run_of, three_runs, with_cold
+from league.leagues import (
+    FIRST,
+    RATES,
+    SECOND,
+    THIRD,
+    judged,
+    run_of,
+    three_runs,
+    with_bursts,
+    with_cold,
+)
 from variants import further
 from webdyno.core.judgement import Ranking, VariantValue, Verdict
 from webdyno.core.metrics import CPU_TIME, THROUGHPUT
@@ -165,6 +175,23 @@ def test_what_had_not_warmed_up_has_no_rank(by_slot: float, is_cold: bool) -> No
     assert ("express" in ranks_of(joined.ranking)) is not is_cold
     if is_cold:
         assert re.search(r"rose by [\d.]+% within a round", joined.ranking.out["express"])
+
+
+@pytest.mark.parametrize("is_seen", [True, False])
+def test_who_was_cold_in_a_run_is_compared_by_others(is_seen: bool) -> None:
+    """With a warm-up of its own express was faster: what it did before counts no more."""
+    stacks = ("bun", "go-chi", "fastify", "express")
+    before = run_of(stacks, rates=RATES | {"express": 2_000.0}, seed=2)
+    if is_seen:
+        before = with_cold(before, "express", 0.1)
+    joined = join(judged(with_bursts(run_of(FIRST), "express", flat), before))
+    (pair,) = (each for each in joined.ranking.pairs if (each.a, each.b) == ("bun", "express"))
+    assert pair.ratio
+    assert pair.ratio.estimate == pytest.approx(RATES["bun"] / RATES["express"], rel=0.1)
+
+
+def flat(_round_number: int) -> list[float]:
+    return [RATES["express"]] * 10
 
 
 def test_a_stack_that_had_not_warmed_up_joins_nothing() -> None:

@@ -6,7 +6,7 @@ ratios to shared stacks hold together (Bonferroni), so the ends of what follows 
 hold as well. What is surely faster than something that is surely faster than a third is faster than
 that. Drifts from day to day that all stacks have cancel out; a ratio that isn't the same on two
 days shows where ends contradict each other, and such pairs stay open. A stack joins runs only if
-both had the same version of it, warmed up.
+both had the same version of it, warmed up alike.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -131,7 +131,7 @@ def _scales(metric: str, runs: Sequence[JudgedRun]) -> dict[JudgedRun, _Log]:
         apart = [
             known[stack][1].plus(_Log(-measured.centre, measured.half_width))
             for stack, measured in values.items()
-            if stack in known and run.has_same(stack, known[stack][0])
+            if stack in known and run.is_comparable(stack, known[stack][0])
         ]
         centre = fmean(each.centre for each in apart) if apart else 0.0
         around = hypot(*(each.half_width for each in apart)) / max(len(apart), 1)
@@ -161,7 +161,7 @@ def _is_current(run: JudgedRun, pair: Comparison, of_stack: Mapping[str, JudgedR
     """Whether a run's word on two stacks is about both as they are in their newest runs."""
     newest = [of_stack[pair.a], of_stack[pair.b]]
     return run in newest and all(
-        run.has_same(stack, its) for stack, its in zip((pair.a, pair.b), newest, strict=True)
+        run.is_comparable(stack, its) for stack, its in zip((pair.a, pair.b), newest, strict=True)
     )
 
 
@@ -208,7 +208,7 @@ def _by_shared(
     shared = [
         other
         for other in of_a.joining
-        if (a, other) in mine and (b, other) in theirs and of_a.has_same(other, of_b)
+        if (a, other) in mine and (b, other) in theirs and of_a.is_comparable(other, of_b)
     ]
     metric = of_a.decide_on
     if not shared:

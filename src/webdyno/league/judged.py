@@ -91,6 +91,19 @@ class JudgedRun:
         )
         return mine == theirs
 
+    def is_comparable(self, stack: str, other: "JudgedRun") -> bool:
+        """Whether two runs measured the same of a stack: the same program, warmed up alike.
+
+        What got a warm-up of its own needs it: it was cold after a much shorter one, seen or not.
+        """
+        if stack in self.cold or stack in other.cold or not self.has_same(stack, other):
+            return False
+        runs = (self, other)
+        if all(run.data.experiment.variants[stack].warmup_s is None for run in runs):
+            return True
+        shorter_s, longer_s = sorted(run.load_before_s(stack) for run in runs)
+        return longer_s <= MUCH_LONGER * shorter_s
+
     def load_before_s(self, stack: str) -> float:
         """Return how long a stack was loaded in warm-ups, in the last round."""
         warmups = self.data.rounds[-1].warmups_of(stack) if self.data.rounds else []

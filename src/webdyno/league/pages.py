@@ -124,6 +124,7 @@ class Pages:
             "heading": self._heading(standing),
             "machine": f"{machine_words(machine)}; {split_words(machine)}",
             "what": site.title if site else standing.site,
+            "extent": text.count(len(standing.entries), "stack"),
             "by": text.lower_first(metric_title(metric)),
             "unit": metric.unit if standing.rate_rps is None else "",
             "load": load_words(standing),
