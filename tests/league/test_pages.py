@@ -97,13 +97,17 @@ def test_the_page_of_a_stack_says_how_to_repeat_it(pages: dict[str, str]) -> Non
 
 
 def test_a_ranking_is_repeated_after_the_same_warmups(tmp_path: Path) -> None:
-    run = with_variant(run_of(FIRST, together=1), "fastify", warmup_s=40.0)
+    run = run_of(FIRST, together=1)
+    run = with_variant(run, "fastify", warmup_s=40.0, warmup_bursts="on")
     measure = run.head.experiment.measure.replace(warmup_s=4.0)
     experiment = run.head.experiment.replace(measure=measure)
     store(tmp_path, SimulatedRun(run.head.replace(experiment=experiment), run.records))
     (standing,) = results_of(LeagueFolder(tmp_path), Catalogue.load()).standings
-    warmups = " --set measure.warmup_s=4 --set variants.fastify.warmup_s=40"
-    assert {entry.command.endswith(warmups) for entry in standing.entries} == {True}
+    warmups = (
+        " --set measure.warmup_s=4"
+        " --set variants.fastify.warmup_s=40 --set variants.fastify.warmup_bursts=on"
+    )
+    assert all(entry.command.endswith(warmups) for entry in standing.entries)
 
 
 def test_latencies_at_full_speed_arent_those_at_a_common_rate(tmp_path: Path) -> None:

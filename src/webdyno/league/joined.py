@@ -6,7 +6,7 @@ ratios to shared stacks hold together (Bonferroni), so the ends of what follows 
 hold as well. What is surely faster than something that is surely faster than a third is faster than
 that. Drifts from day to day that all stacks have cancel out; a ratio that isn't the same on two
 days shows where ends contradict each other, and such pairs stay open. A stack joins runs only if
-both had the same version of it, warmed up alike.
+both had the same version of it, warmed up.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -119,26 +119,43 @@ class _Log(NamedTuple):
 
 
 def _scales(metric: str, runs: Sequence[JudgedRun]) -> dict[JudgedRun, _Log]:
-    """Return what brings each run's values next to the newest run's, by the stacks they share."""
-    known: dict[str, tuple[JudgedRun, _Log]] = {}
+    """Return what brings each run's values next to the newest run's, by the stacks they share.
+
+    A run that has none in common with the newest one may have some with those that do.
+    """
+    values = {run: dict(_joining_values(metric, run)) for run in runs}
     scales: dict[JudgedRun, _Log] = {}
-    for run in runs:
-        values = {
-            stack: _Log.of(figure.interval)
-            for stack in run.joining
-            if (figure := run.value(stack, metric)) and figure.interval
-        }
-        apart = [
-            known[stack][1].plus(_Log(-measured.centre, measured.half_width))
-            for stack, measured in values.items()
-            if stack in known and run.is_comparable(stack, known[stack][0])
-        ]
+    waiting = list(runs)
+    while waiting:
+        run, apart = next(
+            ((each, found) for each in waiting if (found := list(_apart(each, values, scales)))),
+            (waiting[0], []),
+        )
+        waiting.remove(run)
         centre = fmean(each.centre for each in apart) if apart else 0.0
         around = hypot(*(each.half_width for each in apart)) / max(len(apart), 1)
         scales[run] = _Log(centre, around)
-        for stack, measured in values.items():
-            known.setdefault(stack, (run, measured.plus(scales[run])))
     return scales
+
+
+def _joining_values(metric: str, run: JudgedRun) -> Iterator[tuple[str, _Log]]:
+    for stack in run.joining:
+        if (figure := run.value(stack, metric)) and figure.interval:
+            yield stack, _Log.of(figure.interval)
+
+
+def _apart(
+    run: JudgedRun,
+    values: Mapping[JudgedRun, Mapping[str, _Log]],
+    scales: Mapping[JudgedRun, _Log],
+) -> Iterator[_Log]:
+    """Yield how far a run is from those that have a scale, by each stack that it shares."""
+    for stack, measured in values[run].items():
+        for other, scale in scales.items():
+            if stack in values[other] and run.is_comparable(stack, other):
+                there = values[other][stack].plus(scale)
+                yield there.plus(_Log(-measured.centre, measured.half_width))
+                break
 
 
 def _compared(

@@ -92,17 +92,26 @@ class JudgedRun:
         return mine == theirs
 
     def is_comparable(self, stack: str, other: "JudgedRun") -> bool:
-        """Whether two runs measured the same of a stack: the same program, warmed up alike.
+        """Whether two runs measured the same of a stack: the same program, warm in both."""
+        return not (
+            stack in self.cold
+            or stack in other.cold
+            or self.was_colder(stack, other)
+            or other.was_colder(stack, self)
+        ) and self.has_same(stack, other)
 
-        What got a warm-up of its own needs it: it was cold after a much shorter one, seen or not.
+    def was_colder(self, stack: str, other: "JudgedRun") -> bool:
+        """Whether another run of the same program shows that it was cold in this one, seen or not.
+
+        There it had a much longer warm-up, and was cold after that, or had been given it alone:
+        only what needs one is.
         """
-        if stack in self.cold or stack in other.cold or not self.has_same(stack, other):
-            return False
-        runs = (self, other)
-        if all(run.data.experiment.variants[stack].warmup_s is None for run in runs):
-            return True
-        shorter_s, longer_s = sorted(run.load_before_s(stack) for run in runs)
-        return longer_s <= MUCH_LONGER * shorter_s
+        is_slow_to_warm = (
+            stack in other.cold or other.data.experiment.variants[stack].warmup_s is not None
+        )
+        return is_slow_to_warm and (
+            other.load_before_s(stack) > MUCH_LONGER * self.load_before_s(stack)
+        )
 
     def load_before_s(self, stack: str) -> float:
         """Return how long a stack was loaded in warm-ups, in the last round."""
@@ -151,28 +160,23 @@ def newest_of(newest_first: Sequence[JudgedRun]) -> dict[str, JudgedRun]:
     One that hadn't warmed up gives way to an earlier one of the same program that had.
     """
     by_stack: dict[str, JudgedRun] = {}
+    cold = {run: cold_among(run, newest_first) for run in newest_first}
     for run in newest_first:
-        cold = cold_among(run, newest_first)
         for stack in run.stacks:
             newest = by_stack.setdefault(stack, run)
-            is_warmer = stack in newest.cold and stack not in cold
+            is_warmer = stack in cold[newest] and stack not in cold[run]
             if is_warmer and run.has_same(stack, newest):
                 by_stack[stack] = run
     return by_stack
 
 
 def cold_among(run: JudgedRun, others: Iterable[JudgedRun]) -> frozenset[str]:
-    """Return the stacks of a run that hadn't warmed up, by what other runs say as well.
-
-    What was cold in one of them after a much longer warm-up was cold, seen or not.
-    """
+    """Return the stacks of a run that hadn't warmed up, by what other runs say as well."""
     return frozenset(run.cold) | {
         stack
         for other in others
-        for stack in other.cold
-        if stack in run.stacks
-        and other.has_same(stack, run)
-        and other.load_before_s(stack) > MUCH_LONGER * run.load_before_s(stack)
+        for stack in other.stacks
+        if stack in run.stacks and run.was_colder(stack, other) and other.has_same(stack, run)
     }
 
 

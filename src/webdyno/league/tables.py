@@ -14,11 +14,13 @@ from webdyno.config import Catalogue
 from webdyno.core.base import Interval, Model
 from webdyno.core.experiment import Experiment
 from webdyno.core.judgement import LimitedBy, Rank, Verdict
+from webdyno.core.measure import Measure
 from webdyno.core.metrics import CPU_TIME, THROUGHPUT
 from webdyno.core.registry import NAME
 from webdyno.core.run import RunHead
 from webdyno.core.sheet import csv_sheet
 from webdyno.core.testbed import Machine
+from webdyno.core.variant import Variant, quoted_part
 from webdyno.league.joined import Joined, join
 from webdyno.league.judged import JudgedRun
 from webdyno.league.records import LeagueFolder, LeagueRun, MeasuredMachine
@@ -275,11 +277,13 @@ def _command(run: LeagueRun) -> str:
 
 def _warmups(experiment: Experiment) -> Iterator[str]:
     """Yield the flags that give stacks the warm-ups that they had, where a pilot chose none."""
-    if experiment.measure.warmup_s is not None:
-        yield from ("--set", f"measure.warmup_s={experiment.measure.warmup_s:g}")
-    for name, variant in experiment.variants.items():
-        if variant.warmup_s is not None:
-            yield from ("--set", f"variants.{name}.warmup_s={variant.warmup_s:g}")
+    given: dict[str, Measure | Variant] = {"measure": experiment.measure}
+    given |= {f"variants.{quoted_part(name)}": it for name, it in experiment.variants.items()}
+    for key, its in given.items():
+        if its.warmup_s is not None:
+            yield from ("--set", f"{key}.warmup_s={its.warmup_s:g}")
+        if its.warmup_bursts not in (None, "auto"):
+            yield from ("--set", f"{key}.warmup_bursts={its.warmup_bursts}")
 
 
 def _over_time(
