@@ -128,7 +128,7 @@ def _scales(metric: str, runs: Sequence[JudgedRun]) -> dict[JudgedRun, _Log]:
     waiting = list(runs)
     while waiting:
         run, apart = next(
-            ((each, found) for each in waiting if (found := list(_apart(each, values, scales)))),
+            ((each, steps) for each in waiting if (steps := list(_apart(each, values, scales)))),
             (waiting[0], []),
         )
         waiting.remove(run)

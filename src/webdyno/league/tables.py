@@ -278,7 +278,9 @@ def _command(run: LeagueRun) -> str:
 def _warmups(experiment: Experiment) -> Iterator[str]:
     """Yield the flags that give stacks the warm-ups that they had, where a pilot chose none."""
     given: dict[str, Measure | Variant] = {"measure": experiment.measure}
-    given |= {f"variants.{quoted_part(name)}": it for name, it in experiment.variants.items()}
+    given |= {
+        f"variants.{quoted_part(name)}": variant for name, variant in experiment.variants.items()
+    }
     for key, its in given.items():
         if its.warmup_s is not None:
             yield from ("--set", f"{key}.warmup_s={its.warmup_s:g}")
