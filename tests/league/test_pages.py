@@ -11,13 +11,15 @@ import pytest
 from builders import SimulatedRun, machine
 from league.leagues import FIRST, RATES, ROUNDS, SECOND, run_of, store, stored_league, with_variant
 from webdyno.config import Catalogue
+from webdyno.core.base import Interval
 from webdyno.core.errors import OperationError
 from webdyno.core.format import MISSING
+from webdyno.core.metrics import CPU_TIME
 from webdyno.interfaces.cli.league import _pages_of
 from webdyno.league.pages import Pages
 from webdyno.league.records import LeagueFolder
 from webdyno.league.tables import results_of
-from webdyno.league.words import services_words
+from webdyno.league.words import cells, services_words
 
 FIRST_VIEW_BYTES = 300_000
 
@@ -76,6 +78,18 @@ def test_a_table_has_ranks_bars_and_ties(pages: dict[str, str]) -> None:
     assert "go-nethttp" in tie
     assert page.index("stack-actix-web.html") < page.index("stack-gunicorn-flask.html")
     assert "p99 at 200 req/s" in page
+
+
+def test_a_table_shows_what_a_request_costs_on_the_scale_of_all_runs(tmp_path: Path) -> None:
+    store(tmp_path, run_of(FIRST, together=1))
+    (standing,) = results_of(LeagueFolder(tmp_path), Catalogue.load()).standings
+    cost = Interval(estimate=123.0, low=120.0, high=126.0)
+    first = standing.entries[0].replace(on_scale={CPU_TIME: cost})
+    assert next(cells(first, standing, None)) == "123 µs"
+
+
+def test_the_index_says_how_many_stacks_a_test_has(pages: dict[str, str]) -> None:
+    assert f"; {len(RATES)} stacks" in pages["index.html"]
 
 
 def test_a_table_says_whose_cpu_time_it_is(tmp_path: Path) -> None:

@@ -109,8 +109,10 @@ class JudgedRun:
         is_slow_to_warm = (
             stack in other.cold or other.data.experiment.variants[stack].warmup_s is not None
         )
-        return is_slow_to_warm and (
-            other.load_before_s(stack) > MUCH_LONGER * self.load_before_s(stack)
+        return (
+            is_slow_to_warm
+            and other.load_before_s(stack) > MUCH_LONGER * self.load_before_s(stack)
+            and self.has_same(stack, other)
         )
 
     def load_before_s(self, stack: str) -> float:
@@ -176,7 +178,7 @@ def cold_among(run: JudgedRun, others: Iterable[JudgedRun]) -> frozenset[str]:
         stack
         for other in others
         for stack in other.stacks
-        if stack in run.stacks and run.was_colder(stack, other) and other.has_same(stack, run)
+        if stack in run.stacks and run.was_colder(stack, other)
     }
 
 
